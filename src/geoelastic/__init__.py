@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""geoelastic: location privacy that gives every place the same crowd to hide in.
+
+Every public name is loaded when it is first used, so that ``import geoelastic`` and the command line start at once.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+#: public name -> the module that defines it
+_EXPORTS = {
+    "Area": "area",
+    "CheckError": "errors",
+    "FileError": "errors",
+    "FrameError": "errors",
+    "GeoelasticError": "errors",
+    "Grid": "locations",
+    "InputError": "errors",
+    "Locations": "locations",
+    "MassError": "errors",
+    "MissingExtraError": "errors",
+    "OutsideError": "errors",
+}
+
+__all__ = sorted(_EXPORTS)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _EXPORTS:
+        raise AttributeError(f"module 'geoelastic' has no attribute {name!r}")
+    value = getattr(import_module(f".{_EXPORTS[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One exception tree and one message grammar.
+
+    GeoelasticError
+    ├── InputError (also ValueError)       what was given is wrong
+    │   ├── OutsideError                   a place outside the area
+    │   ├── FrameError                     a place in the frame, which may be reported but not be a secret
+    │   └── MassError                      the map has not enough mass for what is asked
+    ├── FileError (also OSError)           a file is missing, truncated, corrupt, foreign or cannot be written
+    ├── MissingExtraError (also ImportError)  an optional dependency is not installed
+    └── CheckError                         a guarantee was checked and does not hold
+
+Messages say what was given, what is wrong and what would be right: ``'radius_m' must be a finite number > 0, got -3``.
+No message ever contains a true location, so that none can leak through a log.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+__all__ = [
+    "CheckError",
+    "FileError",
+    "FrameError",
+    "GeoelasticError",
+    "InputError",
+    "MassError",
+    "MissingExtraError",
+    "OutsideError",
+    "require_choice",
+    "require_count",
+    "require_latlon",
+    "require_nonnegative",
+    "require_positive",
+]
+
+
+class GeoelasticError(Exception):
+    """Root of every error that geoelastic raises on purpose."""
+
+
+class InputError(GeoelasticError, ValueError):
+    """What was given is wrong."""
+
+
+class OutsideError(InputError):
+    """A place outside the area of the metric."""
+
+
+class FrameError(InputError):
+    """A place in the frame: it can be reported but cannot be a secret."""
+
+
+class MassError(InputError):
+    """The map does not have the mass that the requirement asks for."""
+
+
+class FileError(GeoelasticError, OSError):
+    """A file is missing, truncated, corrupt, foreign or cannot be written."""
+
+
+class MissingExtraError(GeoelasticError, ImportError):
+    """An optional dependency is not installed."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(f"this needs the package '{package}': pip install 'geoelastic[{extra}]'")
+
+
+class CheckError(GeoelasticError):
+    """A guarantee was checked and does not hold."""
+
+
+def require_positive(name: str, value: float) -> float:
+    """Return `value` as a float if it is finite and > 0 (a positive test, so NaN fails)."""
+    if not (isinstance(value, int | float) or hasattr(value, "__float__")) or not (0 < float(value) < math.inf):
+        raise InputError(f"'{name}' must be a finite number > 0, got {value!r}")
+    return float(value)
+
+
+def require_nonnegative(name: str, value: float) -> float:
+    """Return `value` as a float if it is finite and >= 0."""
+    if not (isinstance(value, int | float) or hasattr(value, "__float__")) or not (0 <= float(value) < math.inf):
+        raise InputError(f"'{name}' must be a finite number >= 0, got {value!r}")
+    return float(value)
+
+
+def require_count(name: str, value: int) -> int:
+    """Return `value` as an int if it is a whole number >= 1."""
+    if isinstance(value, bool) or not hasattr(value, "__index__") or not value.__index__() >= 1:
+        raise InputError(f"'{name}' must be a whole number >= 1, got {value!r}")
+    return value.__index__()
+
+
+def require_choice(name: str, value: str, choices: Iterable[str]) -> str:
+    """Return `value` if it is one of `choices`."""
+    options = list(choices)
+    if value not in options:
+        raise InputError(f"'{name}' must be one of {', '.join(map(repr, options))}, got {value!r}")
+    return value
+
+
+def require_latlon(lat: float, lon: float) -> tuple[float, float]:
+    """Return the pair as floats if it is a place on Earth. The message does not repeat the place."""
+    if not (-90 <= float(lat) <= 90 and -360 <= float(lon) <= 360):
+        raise InputError("a place must be (lat, lon) in degrees with lat in [-90, 90] and lon in [-180, 180]")
+    return float(lat), float(lon)

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`Grid`: square cells over an area, row 0 in the south, column 0 in the west."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..area import Area
+from ..errors import InputError, OutsideError, require_latlon, require_positive
+
+__all__ = ["Grid"]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """`rows` x `cols` square cells of `cell_m` metres, centred on the area's centre."""
+
+    area: Area
+    cell_m: float
+    rows: int
+    cols: int
+
+    @classmethod
+    def over(cls, area: Area, cell_m: float) -> Grid:
+        """As many whole cells as the area's sides hold, rounded to the nearest."""
+        cell_m = require_positive("cell_m", cell_m)
+        rows, cols = round(area.height_m / cell_m), round(area.width_m / cell_m)
+        if rows < 1 or cols < 1:
+            raise InputError(f"'cell_m' must be at most the side of the area, got {cell_m:g} m cells")
+        return cls(area, cell_m, rows, cols)
+
+    @classmethod
+    def of_shape(cls, shape: tuple[int, int], cell_m: float, origin: tuple[float, float]) -> Grid:
+        """The grid of a (rows, cols) array whose centre is `origin` = (lat, lon)."""
+        cell_m = require_positive("cell_m", cell_m)
+        rows, cols = shape
+        lat, lon = require_latlon(*origin)
+        return cls(Area(lat, lon, cols * cell_m, rows * cell_m), cell_m, rows, cols)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.rows, self.cols
+
+    def xy_to_cell(self, x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Any, Any]:
+        """(row, col) of points in metres; rows or columns out of range, or -1 where the point is nowhere, lie outside."""
+        with np.errstate(invalid="ignore"):
+            col = np.floor(np.asarray(x) / self.cell_m + self.cols / 2)
+            row = np.floor(np.asarray(y) / self.cell_m + self.rows / 2)
+        outside = ~((row >= 0) & (row < self.rows) & (col >= 0) & (col < self.cols))
+        return (
+            np.where(outside, -1, np.nan_to_num(row, posinf=-1, neginf=-1)).astype(np.int64),
+            np.where(outside, -1, np.nan_to_num(col, posinf=-1, neginf=-1)).astype(np.int64),
+        )
+
+    def latlon_to_cell(self, lat: npt.ArrayLike, lon: npt.ArrayLike) -> tuple[Any, Any]:
+        """(row, col) of places; (-1, -1) outside the grid."""
+        return self.xy_to_cell(*self.area.to_xy(lat, lon))
+
+    def cell_to_xy(self, row: npt.ArrayLike, col: npt.ArrayLike) -> tuple[Any, Any]:
+        """Metres of the centres of cells."""
+        x = (np.asarray(col) + 0.5 - self.cols / 2) * self.cell_m
+        y = (np.asarray(row) + 0.5 - self.rows / 2) * self.cell_m
+        return x, y
+
+    def cell_to_latlon(self, row: npt.ArrayLike, col: npt.ArrayLike) -> tuple[Any, Any]:
+        """Degrees of the centres of cells."""
+        return self.area.to_latlon(*self.cell_to_xy(row, col))
+
+    def locate(self, lat: float, lon: float) -> tuple[int, int]:
+        """The cell of one place, or an `OutsideError` that does not repeat the place."""
+        row, col = self.latlon_to_cell(*require_latlon(lat, lon))
+        if row < 0:
+            raise OutsideError(
+                f"the place is outside the map, which is {self.cols * self.cell_m / 1000:g} x "
+                f"{self.rows * self.cell_m / 1000:g} km around {self.area.lat:.5f}, {self.area.lon:.5f}"
+            )
+        return int(row), int(col)
+
+    def disc_size(self, radius_m: float) -> int:
+        """Number of cells whose centre lies within `radius_m` of a cell's centre: |B_r| counted on the grid."""
+        reach = int(radius_m / self.cell_m)
+        k = np.arange(-reach, reach + 1)
+        return int(np.count_nonzero(k[:, None] ** 2 + k[None, :] ** 2 <= (radius_m / self.cell_m) ** 2))
