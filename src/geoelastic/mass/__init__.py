@@ -1,1 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
+"""Quality to mass, m(x) = a + b q(x), and the requirement: how much mass must lie within each level."""
+
+from .city import WHERE_QUALITY_IS, City, read_city
+from .mass import Mass, mass_from_quality
+from .requirement import Custom, Linear, Quadratic, Requirement, Step
+
+__all__ = [
+    "WHERE_QUALITY_IS",
+    "City",
+    "Custom",
+    "Linear",
+    "Mass",
+    "Quadratic",
+    "Requirement",
+    "Step",
+    "mass_from_quality",
+    "read_city",
+]
