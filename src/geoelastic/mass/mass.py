@@ -64,12 +64,12 @@ class Mass:
 
 
 def mass_from_quality(
-    quality: Quality, *, r_small: float = 300, r_large: float = 3000, city: City = WHERE_QUALITY_IS
+    quality: Quality, *, r_small: float = 300, r_large: float = 3000, city: City | None = None
 ) -> Mass:
     """The paper's mass of a quality: a = 1/|B_large|, b = (1 - |B_small|/|B_large|) / avg_q.
 
-    avg_q is the mean of q(B_small(x)) over the cells x of the `city`: ``"where quality is"`` (the default) takes
-    every cell with q > 0; a disc is given as (lat, lon, radius_m), a region as a polygon in degrees (shapely or
+    avg_q is the mean of q(B_small(x)) over the cells x of the `city`: ``"where quality is"`` (the default, unless the
+    source names its own `city_disc`) takes every cell with q > 0; a disc is given as (lat, lon, radius_m), a region as a polygon in degrees (shapely or
     GeoJSON). Discs cut by the map's border would pull the mean down and are left out, unless the city has no other. A
     city without quality gives b = 0: one mass everywhere, which is geo-indistinguishability. The result's `info`
     states all of it.
@@ -81,6 +81,8 @@ def mass_from_quality(
             f"'r_large' must exceed 'r_small' by at least one cell of {quality.grid.cell_m:g} m, "
             f"got {r_large:g} and {r_small:g} m"
         )
+    if city is None:
+        city = tuple(quality.info["city_disc"]) if "city_disc" in quality.info else WHERE_QUALITY_IS
     chosen, statement = city_cells(quality, city)
     avg_q, discs = _average(quality, r_small, chosen)
     a = 1 / large

@@ -5,10 +5,11 @@
 |---|---|---|
 | `even` | 120 x 120 | the same quality everywhere |
 | `city` | 120 x 120 | one centre, four sub-centres, a river, open land around |
-| `paris` | 750 x 750 | a dense core, suburbs, 90 towns, forests, a river; city mass about 100 times country mass |
+| `paris` | 750 x 750 | a dense core, suburbs, 90 towns, forests, a river; city mass about 100 times that of empty land |
 | `country` | 5000 x 5000 | 700 towns from metropolis to village (Zipf's law), forests, a river |
 
-A map is a sum of *bumps* ``density (1 - r²/radius²)²``, roughened by patches of some hundred metres, emptied where
+`paris` names its own city (`info["city_disc"]`), a disc of 5.6 km about as large as Paris proper; the others leave it to the
+default. A map is a sum of *bumps* ``density (1 - r²/radius²)²``, roughened by patches of some hundred metres, emptied where
 there is forest or water, and rounded up or down at random to whole counts. Only +, -, x, / and square roots are used,
 which IEEE 754 rounds correctly, and the random stream is numpy's PCG64, so a name and a seed give the same counts on
 every machine. The map is made in bands of rows: beside the result itself, memory does not grow with it.
@@ -66,6 +67,7 @@ class _Scene:
     forests: Sequence[_Bump] = ()
     river: _River | None = None
     farms: float = 0.0
+    city_radius_m: float | None = None
     story: dict[str, Any] = field(default_factory=dict)
 
 
@@ -105,7 +107,7 @@ def _paris(side_m: float, rng: np.random.Generator) -> _Scene:
     )  # fmt: skip
     river = _River(tuple((x * unit, y * unit) for x, y in points), 200 * unit)
     story = {"core": 1, "towns": 90, "forests": 28, "river": True}
-    return _Scene(towns, forests, river, farms=0.012, story=story)
+    return _Scene(towns, forests, river, farms=0.2, city_radius_m=5600 * unit, story=story)
 
 
 def _country(side_m: float, rng: np.random.Generator) -> _Scene:
@@ -183,6 +185,8 @@ def synthetic_quality(
         return Quality(grid, np.ones(grid.shape), info)
     rng = np.random.Generator(np.random.PCG64(seed))
     scene = kind.scene(min(grid.area.width_m, grid.area.height_m), rng)
+    if scene.city_radius_m is not None:
+        info["city_disc"] = [*origin, scene.city_radius_m]
     return Quality(grid, _render(scene, grid, rng), info | scene.story)
 
 

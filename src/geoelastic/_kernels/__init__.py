@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one door to compiled code.
+
+What it promises: functions of arrays and scalars; no Python objects, no I/O, no randomness, no floating point on any path from
+a distance to a report; the same result on every machine and for every number of threads (each call is single-threaded and
+releases the interpreter's lock; callers split the work). Compiled on first use and cached on disk.
+
+What callers must do: pass C-contiguous arrays of the stated types (CSR graphs: `start` int64 of n + 1, `index` and `weight` int32;
+masses int64; requirement tables int64), indices in range and non-negative weights: nothing is checked here. `buckets` is a
+power of two larger than every weight.
+
+Each kernel has a slow, obviously right twin in ``tests/reference``.
+"""
+
+from .conformal import SCALE_BITS, conformal_weights, smooth
+from .layout import LENGTH_BITS, centre_distance, neighbours, paint_owner, touching, unpack_leaves
+from .paths import UNREACHABLE, distances, ratios, shrink_factors
+from .verify import adjacency, check_balls
+
+__all__ = [
+    "LENGTH_BITS",
+    "SCALE_BITS",
+    "UNREACHABLE",
+    "adjacency",
+    "centre_distance",
+    "check_balls",
+    "conformal_weights",
+    "distances",
+    "neighbours",
+    "paint_owner",
+    "ratios",
+    "shrink_factors",
+    "smooth",
+    "touching",
+    "unpack_leaves",
+]

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Neighbours of the leaves of a layout, and the lengths between them. All arithmetic is on integers."""
+
+import math
+
+import numpy as np
+from numba import njit
+
+#: Lengths are in half cells with this many fractional bits.
+LENGTH_BITS = 8
+
+
+@njit(cache=True, nogil=True)
+def centre_distance(row_a, col_a, size_a, row_b, col_b, size_b):
+    """floor(2^LENGTH_BITS x distance of two leaf centres in half cells).
+
+    sqrt is correctly rounded and its argument below 2^52, so the floor is exact in every language.
+    """
+    dy = (2 * row_a + size_a) - (2 * row_b + size_b)
+    dx = (2 * col_a + size_a) - (2 * col_b + size_b)
+    return np.int64(math.sqrt(float((np.int64(dx) * dx + np.int64(dy) * dy) << (2 * LENGTH_BITS))))
+
+
+@njit(cache=True, nogil=True)
+def _ring(owner, row, col, size, out):
+    """Distinct leaves that touch a leaf (by a side or a corner), in order of first meeting; returns how many."""
+    rows, cols = owner.shape
+    count = 0
+    for r in range(row - 1, row + size + 1):
+        if r < 0 or r >= rows:
+            continue
+        full = r == row - 1 or r == row + size
+        c = col - 1
+        while c <= col + size:
+            if 0 <= c < cols:
+                leaf = owner[r, c]
+                known = False
+                for k in range(count):
+                    if out[k] == leaf:
+                        known = True
+                        break
+                if not known:
+                    out[count] = leaf
+                    count += 1
+            c += 1 if full else size + 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def touching(owner, row, col, size, widest):
+    """CSR of touching leaves, each row in increasing order. `widest`: largest size, which bounds a row's length."""
+    n = row.size
+    start = np.zeros(n + 1, np.int64)
+    buffer = np.empty(4 * widest + 4, np.int32)
+    total = 0
+    for i in range(n):
+        total += _ring(owner, row[i], col[i], size[i], buffer)
+        start[i + 1] = total
+    index = np.empty(total, np.int32)
+    for i in range(n):
+        count = _ring(owner, row[i], col[i], size[i], buffer)
+        index[start[i] : start[i + 1]] = np.sort(buffer[:count])
+    return start, index
+
+
+@njit(cache=True, nogil=True)
+def _second_ring(i, start, index, row, col, size, seen, stamp, out):
+    """Neighbours of leaf i: those that touch it, and those that touch these unless a step in between is as short.
+
+    A pair two steps apart is left out when some leaf between them makes a detour of at most 1/32: there the direct edge would add
+    nothing. On equal cells this leaves exactly the 16 directions (0,1), (1,1), (1,2) and their turns.
+    """
+    count = 0
+    seen[i] = stamp
+    for a in range(start[i], start[i + 1]):
+        seen[index[a]] = stamp
+        out[count] = index[a]
+        count += 1
+    for a in range(start[i], start[i + 1]):
+        j = index[a]
+        for b in range(start[j], start[j + 1]):
+            k = index[b]
+            if seen[k] == stamp:
+                continue
+            seen[k] = stamp
+            direct = centre_distance(row[i], col[i], size[i], row[k], col[k], size[k])
+            short = False
+            for c in range(start[i], start[i + 1]):
+                via = index[c]
+                for d in range(start[k], start[k + 1]):
+                    if index[d] == via:
+                        detour = centre_distance(row[i], col[i], size[i], row[via], col[via], size[via])
+                        detour += centre_distance(row[via], col[via], size[via], row[k], col[k], size[k])
+                        if 32 * detour <= 33 * direct:
+                            short = True
+                        break
+                if short:
+                    break
+            if not short:
+                out[count] = k
+                count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def neighbours(start, index, row, col, size, group, widest):
+    """CSR of the neighbour graph (symmetric, rows in increasing order) with integer lengths.
+
+    Leaves of different `group` (inside and outside a fence) are no neighbours; neither are leaves of one fence (group > 0).
+    """
+    n = row.size
+    seen = np.full(n, -1, np.int64)
+    buffer = np.empty((4 * widest + 4) * (4 * widest + 5), np.int32)
+    begin = np.zeros(n + 1, np.int64)
+    total = 0
+    for i in range(n):
+        if group[i] == 0:
+            count = _second_ring(i, start, index, row, col, size, seen, 2 * i, buffer)
+            for k in range(count):
+                if group[buffer[k]] == 0:
+                    total += 1
+        begin[i + 1] = total
+    target = np.empty(total, np.int32)
+    length = np.empty(total, np.int32)
+    for i in range(n):
+        at = begin[i]
+        if at == begin[i + 1]:
+            continue
+        count = _second_ring(i, start, index, row, col, size, seen, 2 * i + 1, buffer)
+        ordered = np.sort(buffer[:count])
+        for k in range(count):
+            j = ordered[k]
+            if group[j] == 0:
+                target[at] = j
+                length[at] = centre_distance(row[i], col[i], size[i], row[j], col[j], size[j])
+                at += 1
+    return begin, target, length
+
+
+@njit(cache=True, nogil=True)
+def paint_owner(rows, cols, row, col, size):
+    """The leaf of each cell."""
+    owner = np.full((rows, cols), -1, np.int32)
+    for i in range(row.size):
+        for r in range(row[i], row[i] + size[i]):
+            for c in range(col[i], col[i] + size[i]):
+                owner[r, c] = i
+    return owner
+
+
+@njit(cache=True, nogil=True)
+def unpack_leaves(rows, cols, exponents):
+    """South-west cells of leaves given in Z-order by the exponents of their sides; False if they do not tile the grid.
+
+    Walks the quadtree from a root square that covers the grid: a square beyond the grid is skipped; a square is the next leaf if it
+    has that leaf's side; otherwise its four quarters follow in the order (south-west, south-east, north-west, north-east).
+    """
+    n = exponents.size
+    row = np.empty(n, np.int32)
+    col = np.empty(n, np.int32)
+    root = 0
+    while (1 << root) < max(rows, cols):
+        root += 1
+    stack = np.empty((4 * root + 4, 3), np.int64)
+    stack[0, 0], stack[0, 1], stack[0, 2] = 0, 0, root
+    depth, at = 1, 0
+    while depth > 0:
+        depth -= 1
+        r, c, k = stack[depth, 0], stack[depth, 1], stack[depth, 2]
+        if r >= rows or c >= cols:
+            continue
+        if at >= n or exponents[at] > k:
+            return row, col, False
+        if exponents[at] == k and r + (1 << k) <= rows and c + (1 << k) <= cols:
+            row[at], col[at] = r, c
+            at += 1
+            continue
+        if k == 0:
+            return row, col, False
+        half = 1 << (k - 1)
+        for q in range(4):
+            quarter = 3 - q
+            stack[depth, 0] = r + half * (quarter >> 1)
+            stack[depth, 1] = c + half * (quarter & 1)
+            stack[depth, 2] = k - 1
+            depth += 1
+    return row, col, at == n

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`Locations`: the finite set X. Single cells (`uniform`), or leaves of a balanced quadtree (`adaptive`).
+
+An adaptive layout merges empty land before anything is built on it, the paper's first suggestion: a leaf is a square of
+2^k x 2^k cells of bounded mass, and touching leaves differ by one size at most. Leaves are numbered along the Z-order curve,
+so that neighbours on the ground are neighbours in memory, and the whole layout is stored as one small number per leaf.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _kernels as kernels
+from ..errors import InputError
+from ..levels import FloatArray, IntArray
+from .grid import Grid
+
+__all__ = ["Locations", "adaptive", "from_exponents", "uniform"]
+
+IndexArray = npt.NDArray[np.int32]
+BoolArray = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Locations:
+    """Squares of whole cells that tile a grid. `row`, `col`: south-west cell; `size`: side in cells; one entry a location."""
+
+    grid: Grid
+    kind: str
+    row: IndexArray
+    col: IndexArray
+    size: IndexArray
+
+    def __post_init__(self) -> None:
+        for array in (self.row, self.col, self.size):
+            array.setflags(write=False)
+
+    @property
+    def n(self) -> int:
+        return int(self.row.size)
+
+    @cached_property
+    def area_cells(self) -> IntArray:
+        """Number of cells of each location."""
+        return self.size.astype(np.int64) ** 2
+
+    @cached_property
+    def xy(self) -> FloatArray:
+        """Centres in metres east and north of the area's centre, (n, 2)."""
+        x = (self.col + self.size / 2 - self.grid.cols / 2) * self.grid.cell_m
+        y = (self.row + self.size / 2 - self.grid.rows / 2) * self.grid.cell_m
+        xy = np.column_stack([x, y])
+        xy.setflags(write=False)
+        return xy
+
+    @cached_property
+    def owner(self) -> IndexArray:
+        """The location of each cell, (rows, cols)."""
+        if self.kind == "uniform":
+            owner = np.arange(self.n, dtype=np.int32).reshape(self.grid.shape)
+        else:
+            owner = kernels.paint_owner(self.grid.rows, self.grid.cols, self.row, self.col, self.size)
+        owner.setflags(write=False)
+        return owner
+
+    def sum_over(self, cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Sum of a per-cell array over each location."""
+        if self.kind == "uniform":
+            return cells.ravel()
+        total = np.zeros(self.n, dtype=cells.dtype)
+        np.add.at(total, self.owner.ravel(), cells.ravel())
+        return total
+
+    def first_of(self, cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """A per-cell array that is constant on each location, read at the south-west cell."""
+        return cells[self.row, self.col]
+
+    def neighbours(self, group: IndexArray | None = None) -> tuple[IntArray, IndexArray, IndexArray]:
+        """CSR (start, index, length) of the neighbour graph; see `_kernels.layout` for the rule and the unit of length.
+
+        Locations with `group` > 0 (fences) have no neighbours.
+        """
+        widest = int(self.size.max())
+        start, index = kernels.touching(self.owner, self.row, self.col, self.size, widest)
+        groups = np.zeros(self.n, np.int32) if group is None else group
+        return kernels.neighbours(start, index, self.row, self.col, self.size, groups, widest)
+
+    def exponents(self) -> npt.NDArray[np.uint8]:
+        """log2 of each size: with the grid, all that is needed to rebuild an adaptive layout."""
+        return np.log2(self.size).round().astype(np.uint8)
+
+
+def uniform(grid: Grid) -> Locations:
+    """One location per cell, row by row from the south-west."""
+    row, col = np.divmod(np.arange(grid.rows * grid.cols, dtype=np.int32), np.int32(grid.cols))
+    return Locations(grid, "uniform", row, col, np.ones(row.size, np.int32))
+
+
+def adaptive(
+    grid: Grid, mass_units: IntArray, *, max_mass_units: int, max_size: int = 64, separate: npt.NDArray[Any] | None = None
+) -> Locations:
+    """Leaves of at most `max_mass_units` and `max_size` cells a side, 2:1 balanced; a leaf never mixes values of `separate`.
+
+    A square of side 2^k becomes one leaf if its four quarters may each be one, it obeys the bounds, and every square of that
+    side that touches it consists of squares of at least half the side. Working upwards from single cells, that is balanced by
+    construction.
+    """
+    classes = np.zeros(grid.shape, np.int32) if separate is None else separate.astype(np.int32)
+    whole = np.ones(grid.shape, bool)
+    mass, low, high = mass_units.reshape(grid.shape), classes, classes
+    levels = [whole]
+    while 2 ** len(levels) <= max_size and levels[-1].any():
+        inside = _pool(np.ones(whole.shape, bool), "all", False)
+        settled = _pool(whole, "all", True)
+        mass, low, high = _pool(mass, "sum", 0), _pool(low, "min", 2**30), _pool(high, "max", -1)
+        whole = _pool(whole, "all", False) & inside & (mass <= max_mass_units) & (low == high) & _around(settled)
+        levels.append(whole)
+    return _leaves(grid, levels)
+
+
+def _pool(array: npt.NDArray[Any], how: str, fill: Any) -> npt.NDArray[Any]:
+    """Each 2 x 2 block as one value, an odd last row or column completed by `fill`."""
+    rows, cols = array.shape
+    padded = np.pad(array, ((0, rows % 2), (0, cols % 2)), constant_values=fill)
+    blocks = padded.reshape(padded.shape[0] // 2, 2, padded.shape[1] // 2, 2)
+    pooled: npt.NDArray[Any] = getattr(blocks, how)(axis=(1, 3))
+    return pooled
+
+
+def _around(settled: BoolArray) -> BoolArray:
+    """True where a block and its eight neighbours are settled; what lies beyond the grid counts as settled."""
+    padded = np.pad(settled, 1, constant_values=True)
+    result = np.ones_like(settled)
+    for dr in range(3):
+        for dc in range(3):
+            result &= padded[dr : dr + settled.shape[0], dc : dc + settled.shape[1]]
+    return result
+
+
+def _leaves(grid: Grid, levels: list[BoolArray]) -> Locations:
+    rows, cols, sizes = [], [], []
+    for k, whole in enumerate(levels):
+        if k + 1 < len(levels):
+            parent = np.repeat(np.repeat(levels[k + 1], 2, axis=0), 2, axis=1)[: whole.shape[0], : whole.shape[1]]
+            leaf = whole & ~parent
+        else:
+            leaf = whole
+        r, c = np.nonzero(leaf)
+        rows.append(r << k)
+        cols.append(c << k)
+        sizes.append(np.full(r.size, 1 << k))
+    row, col, size = (np.concatenate(part).astype(np.int32) for part in (rows, cols, sizes))
+    order = np.argsort(_morton(row, col), kind="stable")
+    return Locations(grid, "adaptive", row[order], col[order], size[order])
+
+
+def _morton(row: npt.NDArray[Any], col: npt.NDArray[Any]) -> IntArray:
+    """Position on the Z-order curve: bits of row and column interleaved, the row's first."""
+    key = np.zeros(row.shape, np.int64)
+    for bit in range(16):
+        key |= ((col.astype(np.int64) >> bit) & 1) << (2 * bit)
+        key |= ((row.astype(np.int64) >> bit) & 1) << (2 * bit + 1)
+    return key
+
+
+def from_exponents(grid: Grid, exponents: npt.NDArray[np.uint8]) -> Locations:
+    """The adaptive layout that `Locations.exponents` described: its leaves in Z-order, each as long as it says."""
+    row, col, ok = kernels.unpack_leaves(grid.rows, grid.cols, exponents)
+    if not ok:
+        raise InputError("the layout does not tile its grid")
+    return Locations(grid, "adaptive", row, col, (1 << exponents.astype(np.int32)).astype(np.int32))
