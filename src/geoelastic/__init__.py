@@ -15,15 +15,24 @@ __version__ = "0.1.0"
 _EXPORTS = {
     "Area": "area",
     "CheckError": "errors",
+    "Custom": "mass",
     "FileError": "errors",
     "FrameError": "errors",
     "GeoelasticError": "errors",
     "Grid": "locations",
     "InputError": "errors",
+    "Linear": "mass",
     "Locations": "locations",
+    "Mass": "mass",
     "MassError": "errors",
     "MissingExtraError": "errors",
     "OutsideError": "errors",
+    "Quadratic": "mass",
+    "Quality": "quality",
+    "Requirement": "mass",
+    "Step": "mass",
+    "mass_from_quality": "mass",
+    "synthetic_quality": "quality",
 }
 
 __all__ = sorted(_EXPORTS)
