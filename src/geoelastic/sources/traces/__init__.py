@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Traces of people from the files that phones and loggers write, each file or folder by the same call.
+
+| file | what |
+|---|---|
+| ``.gpx`` | GPX tracks |
+| ``.plt``, or a folder of them | GeoLife |
+| ``.csv``, ``.txt``, ``.tsv`` | a header with lat, lon, time, perhaps user; scikit-mobility's lat, lng, datetime, uid |
+| ``.json`` | Google Takeout's Records.json, the phone's Timeline.json, OwnTracks |
+| ``.rec`` | OwnTracks recorder |
+
+Any of them may be compressed with gzip (``.gz``). Times without an offset are UTC.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TextIO, cast
+
+from ...errors import FileError, InputError
+from .documents import read_gpx, read_json, read_rec
+from .record import EARTH_RADIUS_M, Fix, Trace, clean_trace, haversine_m
+from .tables import read_csv, read_plt
+
+__all__ = ["EARTH_RADIUS_M", "Fix", "Trace", "clean_trace", "haversine_m", "read_traces"]
+
+_SUFFIXES = (".gpx", ".plt", ".csv", ".txt", ".tsv", ".json", ".jsonl", ".rec")
+
+
+def read_traces(*paths: str | Path, user: str | None = None) -> list[Trace]:
+    """The traces in files or folders, one per person, sorted by name; with `user`, only that person's.
+
+    Everything without a person's name in it (GPX, Takeout) belongs to one person. Raises `InputError` if there is no
+    usable record, or no such user.
+    """
+    files = [file for path in paths for file in _files(Path(path))]
+    fixes: dict[str, list[Fix]] = {}
+    unreadable = 0
+    for file in files:
+        for fix in _read_file(file):
+            if fix is None:
+                unreadable += 1
+            else:
+                fixes.setdefault(fix.user, []).append(fix)
+    names = sorted(fixes)
+    if user is not None and user not in fixes:
+        raise InputError(f"'user' must be one of the {len(names)} in the traces ({', '.join(names[:8])}), got {user!r}")
+    chosen = names if user is None else [user]
+    # rows that cannot be read name nobody: they are counted with the first trace
+    traces = [clean_trace(name, fixes[name], unreadable=unreadable * (k == 0)) for k, name in enumerate(chosen)]
+    traces = [trace for trace in traces if len(trace)]
+    if not traces:
+        lost = unreadable + sum(map(len, fixes.values()))
+        told = f"; none of its {lost} records has a place on Earth and a time" if lost else ""
+        raise InputError(f"{_told(paths)} must hold fixes with a place and a time, got none{told}")
+    return traces
+
+
+def _told(paths: Iterable[str | Path]) -> str:
+    return ", ".join(Path(path).name for path in paths) or "'paths'"
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        if not path.exists():
+            raise FileNotFoundError(2, "No such file or directory", str(path))
+        return [path]
+    files = sorted(file for file in path.rglob("*") if file.is_file() and _suffix(file) in _SUFFIXES)
+    if not files:
+        raise InputError(f"{path.name} must hold traces ({', '.join(_SUFFIXES)}), got a folder without any")
+    return files
+
+
+def _suffix(file: Path) -> str:
+    return Path(file.stem).suffix.lower() if file.suffix.lower() == ".gz" else file.suffix.lower()
+
+
+def _read_file(file: Path) -> Iterator[Fix | None]:
+    kind = _suffix(file)
+    if kind not in _SUFFIXES:
+        raise InputError(f"a trace must be a file {', '.join(_SUFFIXES)} or such with .gz, got {file.name!r}")
+    opener = gzip.open if file.suffix.lower() == ".gz" else open
+    try:
+        with opener(file, "rt", encoding="utf-8-sig", newline="") as raw:
+            stream = cast(TextIO, raw)
+            if kind == ".gpx":
+                yield from read_gpx(stream, file.name)
+            elif kind == ".plt":
+                yield from read_plt(stream, file)
+            elif kind == ".rec":
+                yield from read_rec(stream, file.name)
+            elif kind in (".json", ".jsonl"):
+                yield from read_json(stream, file.name)
+            else:
+                yield from read_csv(stream, file.name)
+    except (UnicodeDecodeError, EOFError, gzip.BadGzipFile) as error:
+        raise FileError(
+            f"{file.name} must be a text file in UTF-8, but cannot be read as one (it may be cut off)"
+        ) from error
