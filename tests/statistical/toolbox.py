@@ -2,7 +2,8 @@
 """The statistical toolbox of the test suite: every test of chance goes through here, at a named false-alarm rate.
 
 A sound sampler fails one of these assertions with probability at most `alpha`; critical values are computed for the
-degrees of freedom at hand, never guessed. Tests still use seeded sources, so that a suite that passed once passes again.
+degrees of freedom at hand, never guessed. Tests still use seeded sources, so that a suite that passed once passes
+again.
 """
 
 from __future__ import annotations
