@@ -69,10 +69,10 @@ def mass_from_quality(
     """The paper's mass of a quality: a = 1/|B_large|, b = (1 - |B_small|/|B_large|) / avg_q.
 
     avg_q is the mean of q(B_small(x)) over the cells x of the `city`: ``"where quality is"`` (the default, unless the
-    source names its own `city_disc`) takes every cell with q > 0; a disc is given as (lat, lon, radius_m), a region as a polygon in degrees (shapely or
-    GeoJSON). Discs cut by the map's border would pull the mean down and are left out, unless the city has no other. A
-    city without quality gives b = 0: one mass everywhere, which is geo-indistinguishability. The result's `info`
-    states all of it.
+    source names its own `city_disc`) takes every cell with q > 0; a disc is given as (lat, lon, radius_m), a region
+    as a polygon in degrees (shapely or GeoJSON). Discs cut by the map's border would pull the mean down and are left
+    out, unless the city has no other. A city without quality gives b = 0: one mass everywhere, which is
+    geo-indistinguishability. The result's `info` states all of it.
     """
     r_small, r_large = require_positive("r_small", r_small), require_positive("r_large", r_large)
     small, large = quality.grid.disc_size(r_small), quality.grid.disc_size(r_large)

@@ -5,14 +5,16 @@
 |---|---|---|
 | `even` | 120 x 120 | the same quality everywhere |
 | `city` | 120 x 120 | one centre, four sub-centres, a river, open land around |
-| `paris` | 750 x 750 | a dense core, suburbs, 90 towns, forests, a river; city mass about 100 times that of empty land |
+| `paris` | 750 x 750 | a dense core, suburbs, 90 towns, forests, a river; city mass about 100 times that of empty
+land |
 | `country` | 5000 x 5000 | 700 towns from metropolis to village (Zipf's law), forests, a river |
 
-`paris` names its own city (`info["city_disc"]`), a disc of 5.6 km about as large as Paris proper; the others leave it to the
-default. A map is a sum of *bumps* ``density (1 - r²/radius²)²``, roughened by patches of some hundred metres, emptied where
-there is forest or water, and rounded up or down at random to whole counts. Only +, -, x, / and square roots are used,
-which IEEE 754 rounds correctly, and the random stream is numpy's PCG64, so a name and a seed give the same counts on
-every machine. The map is made in bands of rows: beside the result itself, memory does not grow with it.
+`paris` names its own city (`info["city_disc"]`), a disc of 5.6 km about as large as Paris proper; the others leave it
+to the default. A map is a sum of *bumps* ``density (1 - r²/radius²)²``, roughened by patches of some hundred metres,
+emptied where there is forest or water, and rounded up or down at random to whole counts. Only +, -, x, / and square
+roots are used, which IEEE 754 rounds correctly, and the random stream is numpy's PCG64, so a name and a seed give the
+same counts on every machine. The map is made in bands of rows: beside the result itself, memory does not grow with
+it.
 """
 
 from __future__ import annotations
