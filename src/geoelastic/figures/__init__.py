@@ -1,2 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of metrics and mechanisms."""
+"""Pictures of qualities, metrics and mechanisms: what to show (`maps`), and how (PNG, a web page, GeoTIFF)."""
+
+from .maps import ball_map, error_map, fences_map, mass_map, quality_map, report_map
+from .picture import Mark, Picture
+from .save import save_picture
+
+__all__ = [
+    "Mark",
+    "Picture",
+    "ball_map",
+    "error_map",
+    "fences_map",
+    "mass_map",
+    "quality_map",
+    "report_map",
+    "save_picture",
+]

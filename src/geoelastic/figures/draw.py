@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pictures as PNG, by matplotlib's objects alone: no global state, no window system."""
+
+from __future__ import annotations
+
+import io
+import math
+from typing import Any
+
+import numpy as np
+
+from ..errors import MissingExtraError
+from ..levels import FloatArray
+from .picture import Picture, edges_of
+
+__all__ = ["COLOURS", "INK", "draw_picture", "new_figure", "picture_png", "to_png"]
+
+#: One sequential map for every quantity: even in lightness, legible in grey and to the colour-blind.
+COLOURS = "viridis"
+INK = "#1b1f24"
+_GREY = "#5b6470"
+_PAPER = "white"
+#: More cells than this a side are thinned out; a screen does not show them.
+_MOST_CELLS = 2400
+_DPI = 110
+
+
+def new_figure(width: float, height: float) -> Any:
+    """An empty figure of so many inches, in the house style."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtraError("matplotlib", "plot") from None
+    return Figure(figsize=(width, height), dpi=_DPI, facecolor=_PAPER, layout="constrained")
+
+
+def to_png(figure: Any) -> bytes:
+    """The figure as a PNG file without a date in it, so that equal figures are equal files."""
+    sink = io.BytesIO()
+    figure.savefig(sink, format="png", metadata={"Software": None})
+    return sink.getvalue()
+
+
+def picture_png(picture: Picture) -> bytes:
+    """A picture with its scale bar, colour scale, legend and credit line."""
+    aspect = picture.grid.rows / picture.grid.cols
+    figure = new_figure(7.6, min(max(7.6 * 0.86 * aspect + 0.7, 3.2), 12))
+    draw_picture(figure.subplots(), picture)
+    return to_png(figure)
+
+
+def draw_picture(axes: Any, picture: Picture) -> None:
+    """Draw a picture into a matplotlib axes."""
+    from matplotlib.collections import LineCollection
+    from matplotlib.colors import LogNorm, Normalize
+
+    half_w, half_h = picture.grid.cols * picture.grid.cell_m / 2, picture.grid.rows * picture.grid.cell_m / 2
+    box = {"extent": (-half_w, half_w, -half_h, half_h), "origin": "lower", "interpolation": "nearest"}
+    if picture.backdrop is not None:
+        axes.imshow(_thin(picture.backdrop), cmap="Greys", vmin=-0.15, vmax=1.6, **box)
+    low, high = picture.limits()
+    norm = LogNorm(low, high, clip=True) if picture.log else Normalize(low, high, clip=True)
+    cells = np.ma.masked_invalid(_thin(picture.cells))
+    image = axes.imshow(cells, cmap=COLOURS, norm=norm, **box)
+    axes.figure.colorbar(image, ax=axes, label=picture.label, shrink=0.82, pad=0.015)
+    for region in picture.regions:
+        axes.add_collection(LineCollection(list(edges_of(region, picture.grid)), colors="#e4572e", linewidths=1.3))
+    for mark in picture.marks:
+        axes.plot(
+            mark.x, mark.y, mark.marker, color=mark.colour, markersize=mark.size, markeredgecolor="white",
+            markeredgewidth=0.9 if mark.size > 4 else 0.25, label=mark.label, linestyle="none",
+        )  # fmt: skip
+    if picture.marks:
+        axes.legend(loc="upper right", fontsize=8, framealpha=0.9, edgecolor="none")
+    _furnish(axes, picture, half_w, half_h)
+
+
+def _thin(cells: FloatArray) -> FloatArray:
+    step = -(-max(cells.shape) // _MOST_CELLS)
+    return cells[::step, ::step]
+
+
+def _furnish(axes: Any, picture: Picture, half_w: float, half_h: float) -> None:
+    """Title, scale bar, credit; no ticks, since the plane's metres mean nothing to a reader."""
+    axes.set_xticks([])
+    axes.set_yticks([])
+    axes.set_xlim(-half_w, half_w)
+    axes.set_ylim(-half_h, half_h)
+    for spine in axes.spines.values():
+        spine.set_edgecolor("#c8ccd2")
+    axes.set_title(picture.title, loc="left", fontsize=11, color=INK, fontweight="bold")
+    length = _round_length(half_w * 0.5)
+    x, y = -half_w * 0.94, -half_h * 0.93
+    text = {"fontsize": 8, "color": INK, "bbox": {"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 2}}
+    axes.plot([x, x + length], [y, y], color="white", linewidth=5, solid_capstyle="butt")
+    axes.plot([x, x + length], [y, y], color=INK, linewidth=2.5, solid_capstyle="butt")
+    name = f"{length / 1000:g} km" if length >= 1000 else f"{length:g} m"
+    axes.text(x + length / 2, y + half_h * 0.035, name, ha="center", va="bottom", **text)
+    below = "   ".join(part for part in (picture.note, picture.credit) if part)
+    if below:
+        axes.set_xlabel(below, fontsize=7, color=_GREY, loc="left")
+
+
+def _round_length(most_m: float) -> float:
+    """The largest of 1, 2, 5, 10, 20, ... metres that is not longer than `most_m`."""
+    power = 10.0 ** math.floor(math.log10(most_m))
+    return max(step * power for step in (1, 2, 5) if step * power <= most_m)

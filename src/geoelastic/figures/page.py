@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pictures as web pages that need nothing else: no server, no library.
+
+No map tiles either: fetching them would tell someone where you look.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import string
+import zlib
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from ..errors import MissingExtraError
+from ..levels import FloatArray
+from .draw import COLOURS
+from .picture import Picture, edges_of
+
+__all__ = ["picture_page", "report_page"]
+
+#: Values are carried as whole steps from 1 to this; 0 is "nothing here".
+_STEPS = 65_534
+#: Places on a lattice of so many points a side; the page interpolates between them (to metres, on a map of 75 km).
+_LATTICE = 33
+
+
+def picture_page(picture: Picture) -> str:
+    """A picture that can be dragged, zoomed and pointed at: value and coordinates of the cell under the pointer."""
+    low, high = picture.limits()
+    data = {
+        "rows": picture.grid.rows,
+        "cols": picture.grid.cols,
+        "cell_m": picture.grid.cell_m,
+        "low": low,
+        "high": high,
+        "log": picture.log,
+        "label": picture.label,
+        "steps": _STEPS,
+        "lattice": _lattice(picture),
+        "cells": _packed(_quantised(picture.cells, low, high, log=picture.log)),
+        "backdrop": None if picture.backdrop is None else _packed(_quantised(picture.backdrop, 0, 1, log=False)),
+        "colours": _colours(),
+        "edges": [np.round(edges_of(region, picture.grid), 1).tolist() for region in picture.regions],
+        "marks": [
+            {"xy": np.round(np.column_stack([np.atleast_1d(m.x), np.atleast_1d(m.y)]), 1).tolist(), "label": m.label,
+             "colour": m.colour, "size": m.size}
+            for m in picture.marks
+        ],
+    }  # fmt: skip
+    template = string.Template(files(__package__).joinpath("picture.html").read_text(encoding="utf-8"))
+    return template.substitute(
+        title=html.escape(picture.title),
+        label=html.escape(picture.label),
+        below=html.escape(" · ".join(part for part in (picture.note, picture.credit) if part)),
+        # "</" would end the script element that carries the data
+        data=json.dumps(data, allow_nan=False).replace("</", "<\\/"),
+    )
+
+
+def _quantised(cells: FloatArray, low: float, high: float, *, log: bool) -> Any:
+    shown = np.isfinite(cells) & ((cells > 0) | (not log))
+    values = np.where(shown, cells, low)
+    if log:
+        share = np.log(values / low) / np.log(high / low)
+    else:
+        share = (values - low) / (high - low)
+    return np.where(shown, 1 + np.rint(np.clip(share, 0, 1) * (_STEPS - 1)), 0).astype("<u2")
+
+
+def _packed(steps: Any) -> str:
+    """Deflated, base64: browsers unpack it with DecompressionStream."""
+    return base64.b64encode(zlib.compress(steps.tobytes(), 9)).decode()
+
+
+def _lattice(picture: Picture) -> dict[str, Any]:
+    grid = picture.grid
+    x = np.linspace(-0.5, 0.5, _LATTICE) * grid.cols * grid.cell_m
+    y = np.linspace(-0.5, 0.5, _LATTICE) * grid.rows * grid.cell_m
+    lat, lon = grid.area.to_latlon(*np.meshgrid(x, y))
+    lon = grid.area.lon + (lon - grid.area.lon + 540) % 360 - 180
+    return {"side": _LATTICE, "lat": np.round(lat, 6).ravel().tolist(), "lon": np.round(lon, 6).ravel().tolist()}
+
+
+def _colours() -> list[list[int]]:
+    try:
+        from matplotlib import colormaps
+    except ImportError:
+        raise MissingExtraError("matplotlib", "plot") from None
+    table: list[list[int]] = np.rint(255 * colormaps[COLOURS](np.arange(256))[:, :3]).astype(int).tolist()
+    return table
+
+
+def report_page(title: str, sections: list[tuple[str, str, bytes | None]], *, footer: str = "") -> str:
+    """A page of sections (heading, HTML text, PNG or None) with every picture inside it."""
+    body = []
+    for heading, text, png in sections:
+        image = "" if png is None else (
+            f'<img alt="{html.escape(heading)}" src="data:image/png;base64,{base64.b64encode(png).decode()}">'
+        )  # fmt: skip
+        body.append(f"<section><h2>{html.escape(heading)}</h2>{text}{image}</section>")
+    template = string.Template(files(__package__).joinpath("report.html").read_text(encoding="utf-8"))
+    return template.substitute(title=html.escape(title), body="\n".join(body), footer=footer)
