@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What n reports from one place cost, counted in two ways.
+
+*Pure*: n reports of a d-private mechanism are n d-private. *Concentrated*: a mechanism with weights e^(-beta d) has
+log-ratios that lie, for a given pair of places, in a range of width 2 beta d around a constant (the ratio of the two
+normalisers): its range is bounded by 2 beta d, and such a mechanism is (2 beta d)²/8-zCDP (Dong, Durfee, Rogers, ICML
+2020; Cesar and Rogers, ALT 2021). With beta = 1/2 that is d²/8. The sum over reports converts to an epsilon that
+holds except with probability delta (Bun and Steinke, TCC 2016): rho + 2 sqrt(rho ln(1/delta)). Planar Laplace noise
+is the case beta = 1 with d = epsilon metres.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import InputError, require_nonnegative, require_positive
+
+__all__ = ["DELTA", "HALF", "Cost", "cost", "level_within", "reports_within", "rho", "rho_to_epsilon"]
+
+#: The default probability with which the concentrated bound may fail.
+DELTA = 1e-6
+
+#: The exponent that is always private: half of d pays for the weights, half for the normaliser.
+HALF = 0.5
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The cost of telling two places apart after `reports`: both bounds, and the smaller."""
+
+    reports: int
+    level: float
+    pure: float
+    rho: float
+    concentrated: float
+    delta: float
+
+    @property
+    def best(self) -> float:
+        """The smaller of the two; each of them holds."""
+        return min(self.pure, self.concentrated)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "reports": self.reports,
+            "level": self.level,
+            "pure": self.pure,
+            "rho": self.rho,
+            "concentrated": self.concentrated,
+            "delta": self.delta,
+            "best": self.best,
+        }
+
+
+def rho(reports: int, level: float, *, exponent: float = HALF) -> float:
+    """zCDP of `reports` reports between places at distance `level`."""
+    _require_reports(reports)
+    # 8: Hoeffding's lemma for a variable in a range of this width; more than 2 d a d-private mechanism never has
+    return reports * (2 * _require_exponent(exponent) * require_nonnegative("level", level)) ** 2 / 8
+
+
+def rho_to_epsilon(total: float, delta: float = DELTA) -> float:
+    """The epsilon that rho-zCDP gives except with probability `delta`."""
+    return require_nonnegative("rho", total) + 2 * math.sqrt(total * math.log(1 / _require_delta(delta)))
+
+
+def cost(reports: int, level: float, *, delta: float = DELTA, exponent: float = HALF) -> Cost:
+    """The cost of `reports` reports between places at distance `level`."""
+    total = rho(reports, level, exponent=exponent)
+    return Cost(reports, level, reports * level, total, rho_to_epsilon(total, delta), delta)
+
+
+def level_within(budget: float, reports: int, *, delta: float = DELTA, exponent: float = HALF) -> float:
+    """The largest distance of a place that `reports` reports keep within `budget`, by the better of both bounds.
+
+    Infinite for no report at all. The inverse of `Cost.best`: pure, budget / n; concentrated, the level whose rho
+    solves rho + 2 sqrt(rho c) = budget with c = ln(1/delta), which is (sqrt(c + budget) - sqrt(c))².
+    """
+    budget = require_positive("budget", budget)
+    if _require_reports(reports) == 0:
+        return math.inf
+    c = math.log(1 / _require_delta(delta))
+    most = (budget / (math.sqrt(c + budget) + math.sqrt(c))) ** 2
+    return max(budget / reports, math.sqrt(8 * most / reports) / (2 * _require_exponent(exponent)))
+
+
+def reports_within(budget: float, level: float, *, delta: float = DELTA, exponent: float = HALF) -> int:
+    """The largest number of reports whose cost at distance `level` stays within `budget`."""
+    budget, level = require_positive("budget", budget), require_positive("level", level)
+    c = math.log(1 / _require_delta(delta))
+    most = (budget / (math.sqrt(c + budget) + math.sqrt(c))) ** 2
+    guess = max(int(budget / level), int(most / rho(1, level, exponent=exponent)))
+    # the closed forms round; the definition decides
+    while cost(guess + 1, level, delta=delta, exponent=exponent).best <= budget:
+        guess += 1
+    while guess and cost(guess, level, delta=delta, exponent=exponent).best > budget:
+        guess -= 1
+    return guess
+
+
+def _require_reports(reports: int) -> int:
+    if isinstance(reports, bool) or not hasattr(reports, "__index__") or not reports.__index__() >= 0:
+        raise InputError(f"'reports' must be a whole number >= 0, got {reports!r}")
+    return reports.__index__()
+
+
+def _require_exponent(exponent: float) -> float:
+    if not 0 < float(exponent) <= 1:
+        raise InputError(f"'exponent' must be a number in (0, 1], got {exponent!r}")
+    return float(exponent)
+
+
+def _require_delta(delta: float) -> float:
+    if not 0 < float(delta) < 1:
+        raise InputError(f"'delta' must be a probability in (0, 1), got {delta!r}")
+    return float(delta)

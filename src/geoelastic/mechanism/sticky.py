@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`Sticky`: the same place gives the same report again, at no further cost, and nothing about places is stored.
+
+A table of past reports would itself say where the user was. Instead the random bytes of a report come from a keyed
+pseudo-random function: HMAC-SHA-256 of a secret key over the map, the user and the location. The exact sampler reads
+these bytes as it would any others, so the report of a place is a function of the key, and the key is all that is
+kept.
+
+Guarantee: however often a user reports from x, all of it together is as private as the first report: d(x, x2) towards
+a user who is as often at x2. It holds against those who do not have the key (that the function looks random is a
+computational assumption; fresh reports need none). What shows is *that* one is back at a place, not which: the
+guarantee compares histories with the same returns. All of a fence counts as one place, so inside not even the returns
+show. Different locations, users and maps get independent reports: k locations cost k reports.
+
+Who has the key *and* the reports can try all places. Keep it like a password; a new one (`new_key`) makes old reports
+irreversible, and the next report from each place costs once more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import FileError, InputError
+from ..levels import FloatArray, IntArray
+from ..store.atomic import writing
+from .randomness import RandomSource, uniform_below
+
+__all__ = ["KeyedRandom", "Sticky", "load_key", "metric_id", "new_key"]
+
+_KEY_BYTES = 32
+_HEADER = "geoelastic-key-1 "
+
+
+class KeyedRandom:
+    """Bytes that look random to all but the holder of the key: HMAC-SHA-256 in counter mode under a derived key."""
+
+    seeded = False
+
+    def __init__(self, key: bytes, context: bytes) -> None:
+        self._key, self._counter, self._pool = hmac.digest(key, context, "sha256"), 0, b""
+
+    def bytes(self, n: int) -> bytes:
+        while len(self._pool) < n:
+            self._pool += hmac.digest(self._key, self._counter.to_bytes(8, "big"), "sha256")
+            self._counter += 1
+        given, self._pool = self._pool[:n], self._pool[n:]
+        return given
+
+    def below(self, n: int) -> int:
+        """A whole number drawn uniformly from [0, n)."""
+        return uniform_below(self, n)
+
+
+@dataclass(frozen=True, eq=False)
+class Sticky:
+    """A mechanism whose report of a place never changes, for one `user` and one `key` of at least 32 bytes."""
+
+    mechanism: Any
+    key: bytes = field(repr=False)
+    user: str = ""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.key, bytes) or not len(self.key) >= _KEY_BYTES:
+            raise InputError(f"'key' must be at least {_KEY_BYTES} secret bytes")
+
+    @property
+    def metric(self) -> Any:
+        return self.mechanism.metric
+
+    @cached_property
+    def _map(self) -> bytes:
+        parameters = [getattr(self.mechanism, name, None) for name in ("output", "exponent")]
+        return f"{metric_id(self.metric)}|{parameters!r}".encode()
+
+    def for_user(self, user: str) -> Sticky:
+        """The same for another user, whose reports are independent of this one's."""
+        sticky = replace(self, user=user)
+        sticky.__dict__["_map"] = self._map
+        return sticky
+
+    def place_of(self, indices: npt.ArrayLike) -> IntArray:
+        """The location whose report is given at each of `indices`: itself, or for a fence its first location."""
+        index = np.asarray(indices, dtype=np.int64)
+        fence = np.asarray(self.metric.fence)
+        if not fence.any():
+            return index
+        first = np.arange(fence.size)
+        numbers, firsts = np.unique(fence, return_index=True)
+        inside = fence > 0
+        first[inside] = firsts[np.searchsorted(numbers, fence[inside])]
+        return np.asarray(first[index], dtype=np.int64)
+
+    def report_cells(self, indices: npt.ArrayLike, rng: RandomSource | None = None) -> tuple[IntArray, IntArray]:
+        """The reported (row, col) cell of each location; the same again for the same location."""
+        self._require_no_rng(rng)
+        places, inverse = np.unique(self.place_of(indices), return_inverse=True)
+        cells = [self.mechanism.report_cells(np.array([place]), self._source(int(place))) for place in places]
+        rows = np.array([int(row[0]) for row, _ in cells], dtype=np.int64)
+        cols = np.array([int(col[0]) for _, col in cells], dtype=np.int64)
+        return rows[inverse], cols[inverse]
+
+    def sample(self, i: int, size: int = 1, rng: RandomSource | None = None) -> IntArray:
+        """The one reported location of location `i`, `size` times."""
+        self._require_no_rng(rng)
+        place = int(self.place_of([i])[0])
+        drawn = self.mechanism.sample(place, 1, self._source(place))
+        return np.full(size, int(drawn[0]), dtype=np.int64)
+
+    def sanitize(self, lat: float, lon: float, rng: RandomSource | None = None) -> tuple[float, float]:
+        """The report of one place."""
+        rows, cols = self.report_cells([self.metric.locate(lat, lon)], rng)
+        reported = self.metric.grid.cell_to_latlon(rows[0], cols[0])
+        return float(reported[0]), float(reported[1])
+
+    def probabilities(self, i: int) -> FloatArray:
+        """The chances of each report of location `i` for those who do not have the key."""
+        chances: FloatArray = self.mechanism.probabilities(i)
+        return chances
+
+    def expected_error(self, i: int) -> float:
+        """Mean distance in metres over all keys."""
+        return float(self.mechanism.expected_error(i))
+
+    def _source(self, place: int) -> KeyedRandom:
+        user = self.user.encode()
+        # the length keeps different (map, user, place) from ever spelling the same context
+        return KeyedRandom(self.key, b"|".join([self._map, str(len(user)).encode(), user, str(place).encode()]))
+
+    def _require_no_rng(self, rng: RandomSource | None) -> None:
+        if rng is not None:
+            raise InputError("'rng' must be None for sticky reports: their random bytes come from the key")
+
+
+def metric_id(metric: Any) -> str:
+    """A name of a metric made of all that its distances and reports depend on; 32 hexadecimal digits."""
+    grid, digest = metric.grid, hashlib.sha256()
+    digest.update(repr((grid.area, grid.cell_m, grid.rows, grid.cols, metric.n)).encode())
+    for array in (metric.mass_units, metric.fence, metric.locations.size, *metric.edges()):
+        values = np.ascontiguousarray(array)
+        digest.update(f"{values.dtype.str}{values.shape}".encode())
+        digest.update(values.tobytes())
+    return digest.hexdigest()[:32]
+
+
+def new_key(path: str | Path) -> bytes:
+    """A key from the operating system, written to a file that only its owner can read."""
+    key = secrets.token_bytes(_KEY_BYTES)
+    target = Path(path)
+    with writing(target) as temporary:
+        temporary.write_text(f"{_HEADER}{key.hex()}\n", encoding="ascii")
+        target.touch(mode=0o600)  # the finished file takes the permissions of what it replaces
+        target.chmod(0o600)
+    return key
+
+
+def load_key(path: str | Path) -> bytes:
+    """The key in a file made by `new_key`."""
+    source = Path(path)
+    try:
+        text = source.read_text(encoding="ascii")
+        key = bytes.fromhex(text.removeprefix(_HEADER))
+    except (OSError, ValueError):
+        raise FileError(f"{source}: cannot be read as a key made by geoelastic") from None
+    if not text.startswith(_HEADER) or len(key) != _KEY_BYTES:
+        raise FileError(f"{source}: not a whole key made by geoelastic")
+    return key

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of places larger than memory, read and written in batches.
+
+| file | read as | written as |
+|---|---|---|
+| ``.csv``, ``.tsv``, ``.txt`` | text, any of the delimiters , ; tab \\| | comma, or tab for .tsv and .txt |
+| ``.parquet``, ``.geoparquet`` | columns, or the primary geometry | the same |
+| ``.geojson``, ``.json``, ``.geojsonl``, ``.ndjson`` | point features | point features |
+| ``.gpx`` | points with their time | the same lines of points |
+
+All but Parquet may be compressed (``.gz``). Any of them can be read and any other written. Files are written under a
+temporary name and take their place only when complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+from ...errors import InputError
+from ...store.atomic import writing
+from .columns import KEEP_ALL, Batch, Layout, find_place_columns, numbers, tells_place
+from .geojsonfile import GeoJsonReader, GeoJsonWriter
+from .gpxfile import GpxReader, GpxWriter
+from .parquetfile import ParquetReader, ParquetWriter
+from .textfile import CsvReader, CsvWriter
+
+__all__ = [
+    "KEEP_ALL",
+    "STREAM_SUFFIXES",
+    "Batch",
+    "Layout",
+    "Reader",
+    "Writer",
+    "find_place_columns",
+    "numbers",
+    "open_stream",
+    "tells_place",
+    "write_stream",
+]
+
+_FORMATS: dict[str, tuple[Any, Any]] = {
+    ".csv": (CsvReader, CsvWriter),
+    ".tsv": (CsvReader, CsvWriter),
+    ".txt": (CsvReader, CsvWriter),
+    ".parquet": (ParquetReader, ParquetWriter),
+    ".geoparquet": (ParquetReader, ParquetWriter),
+    ".geojson": (GeoJsonReader, GeoJsonWriter),
+    ".json": (GeoJsonReader, GeoJsonWriter),
+    ".geojsonl": (GeoJsonReader, GeoJsonWriter),
+    ".ndjson": (GeoJsonReader, GeoJsonWriter),
+    ".gpx": (GpxReader, GpxWriter),
+}
+STREAM_SUFFIXES = tuple(_FORMATS)
+_UNCOMPRESSED = (".parquet", ".geoparquet")
+
+
+class Reader(Protocol):
+    """A file of places. `withheld` names what is left out because it tells the place, complete once all is read."""
+
+    layout: Layout
+    withheld: list[str]
+
+    def batches(self) -> Iterator[Batch]: ...
+
+
+class Writer(Protocol):
+    """A file being written."""
+
+    def write(self, batch: Batch) -> None: ...
+
+
+def open_stream(
+    path: str | Path, *, lat: str | None = None, lon: str | None = None, keep: Collection[str] = ()
+) -> Reader:
+    """The places in a file.
+
+    `lat` and `lon` name the columns that hold them, `keep` those to keep although they tell the place.
+    """
+    source = Path(path)
+    reader: Reader = _FORMATS[_suffix(source)][0](source, lat=lat, lon=lon, keep=keep)
+    return reader
+
+
+@contextmanager
+def write_stream(path: str | Path, layout: Layout) -> Iterator[Writer]:
+    """A file that takes its place when the block ends well."""
+    target = Path(path)
+    make = _FORMATS[_suffix(target)][1]
+    with writing(target) as temporary, make(temporary, layout, name=target.name) as writer:
+        yield writer
+
+
+def _suffix(path: Path) -> str:
+    suffix = path.suffix.lower()
+    if suffix == ".gz":
+        suffix = Path(path.stem).suffix.lower()
+        if suffix in _UNCOMPRESSED:
+            raise InputError(f"{path.name}: Parquet is compressed inside; it must not be called .gz")
+    if suffix not in _FORMATS:
+        raise InputError(f"{path.name}: a table of places must be one of {', '.join(STREAM_SUFFIXES)}")
+    return suffix

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a stream of places is made of: two columns that hold the place, and the rest of the row.
+
+A row can tell where somebody was in more columns than two: an address, an altitude, the number of a venue. Such
+columns are known by their names and withheld from what is written, unless the caller asks to keep them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ...errors import InputError
+from ...levels import FloatArray
+
+__all__ = ["KEEP_ALL", "Batch", "Layout", "find_place_columns", "numbers", "tells_place"]
+
+#: Given as a name to keep: keep every column.
+KEEP_ALL = "*"
+
+_LAT_NAMES = ("lat", "latitude", "latdeg", "latitudedeg", "decimallatitude")
+_LON_NAMES = ("lon", "lng", "long", "longitude", "londeg", "longitudedeg", "decimallongitude")
+_PLACE_PAIRS = ((_LAT_NAMES, _LON_NAMES), (("y",), ("x",)))
+
+# fmt: off
+_TELLING = frozenset([
+    "address", "street", "streetname", "housenumber", "postcode", "postalcode", "zip", "zipcode", "city",
+    "town", "village", "suburb", "district", "neighbourhood", "neighborhood", "municipality", "commune",
+    "locality", "place", "placeid", "placename", "venue", "venueid", "venuename", "poi", "poiid", "spot",
+    "spotid", "location", "locationid", "locationname", "geohash", "h3", "h3index", "h3cell", "s2", "s2cell",
+    "quadkey", "mgrs", "utm", "pluscode", "olc", "what3words", "geometry", "geom", "thegeom", "wkt", "wkb",
+    "point", "coords", "coordinates", "latlon", "latlng", "lonlat", "bbox", "ele", "elevation", "alt",
+    "altitude", "altitudem", "x", "y", "easting", "northing", "cell", "cellid", "celltower", "tile", "ssid",
+    "bssid", "wifi",
+])
+# fmt: on
+_SECOND_PLACE = re.compile(
+    r"(^|[_\W])(lat|latitude|lon|lng|long|longitude)(?=$|[_\W\d])|(lat|lon|lng|latitude|longitude)_?e7$"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Some rows: their places in degrees (NaN where there is none) and their other columns."""
+
+    lat: FloatArray
+    lon: FloatArray
+    rest: Any
+
+    def take(self, kept: Any, lat: FloatArray, lon: FloatArray) -> Batch:
+        """The rows where `kept` is true, at other places."""
+        return Batch(lat, lon, self.rest if bool(np.all(kept)) else self.rest.filter(pa.array(kept)))
+
+    def with_column(self, name: str, value: Any) -> Batch:
+        """The same rows with one more column of a single value."""
+        return replace(
+            self, rest=self.rest.append_column(name, pa.array([value] * len(self.lat), pa.scalar(value).type))
+        )
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Names and order of the columns. `rest` is the schema of all but the place.
+
+    The place is two columns `lat` and `lon`, or one column `geometry` of points.
+    """
+
+    order: tuple[str, ...]
+    rest: Any
+    lat: str = "lat"
+    lon: str = "lon"
+    geometry: str | None = None
+
+    def with_column(self, name: str, value: Any) -> Layout:
+        """The layout of batches that got one more column."""
+        field = pa.field(name, pa.scalar(value).type)
+        return replace(self, order=(*self.order, name), rest=self.rest.append(field))
+
+    def assemble(self, batch: Batch, place: dict[str, Any]) -> Any:
+        """One table in the layout's order from a batch and the columns that hold its place."""
+        columns = [place[name] if name in place else batch.rest.column(name) for name in self.order]
+        return pa.table(columns, names=list(self.order))
+
+
+def find_place_columns(names: Sequence[str], lat: str | None, lon: str | None, *, where: str) -> tuple[str, str]:
+    """The columns that hold the place: those given, else the only pair with a usual name."""
+    if len(set(names)) != len(names):
+        raise InputError(f"{where}: column names must be different from each other")
+    for given in (lat, lon):
+        if given is not None and given not in names:
+            raise InputError(f"{where}: there is no column {given!r}; columns are {_listed(names)}")
+    for lats, lons in _PLACE_PAIRS:
+        found_lat = [lat] if lat is not None else [n for n in names if _plain(n) in lats]
+        found_lon = [lon] if lon is not None else [n for n in names if _plain(n) in lons]
+        if len(found_lat) == 1 and len(found_lon) == 1:
+            if found_lat == found_lon:
+                raise InputError(f"{where}: latitude and longitude must be two columns, got {found_lat[0]!r} for both")
+            return found_lat[0], found_lon[0]
+    raise InputError(f"{where}: name the columns with latitude and longitude; columns are {_listed(names)}")
+
+
+def tells_place(name: str, keep: Collection[str] = ()) -> bool:
+    """Whether a column of this name would tell where somebody was, and was not asked to be kept."""
+    if name in keep or KEEP_ALL in keep:
+        return False
+    plain = _plain(name)
+    return plain in _TELLING or plain.startswith("addr") or bool(_SECOND_PLACE.search(name.lower()))
+
+
+def numbers(column: Any, *, name: str, where: str) -> FloatArray:
+    """A column of numbers, or of text that holds numbers; NaN where empty. No value is repeated in an error."""
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    try:
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            text = pc.utf8_trim_whitespace(column)
+            column = pc.if_else(pc.equal(text, ""), pa.scalar(None, text.type), text)
+        values = column.cast(pa.float64())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise InputError(f"{where}: column {name!r} must hold numbers") from None
+    return np.array(
+        values.to_numpy(zero_copy_only=False) if isinstance(values, pa.Array) else values.to_numpy(), dtype=np.float64
+    )
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\W_]", "", name.lower())
+
+
+def _listed(names: Iterable[str]) -> str:
+    listed = [repr(name) for name in names]
+    return ", ".join(listed[:20]) + (", ..." if len(listed) > 20 else "") or "none"

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parquet and GeoParquet, some rows at a time.
+
+A GeoParquet file is read through its primary geometry, in whatever coordinate reference system, and written in degrees
+(OGC:CRS84). Its bounding boxes describe the true places and are left out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import shapely
+
+from ...errors import FileError, InputError
+from ...levels import FloatArray
+from .columns import Batch, Layout, find_place_columns, numbers, tells_place
+from .plumbing import DEGREE_DECIMALS
+
+__all__ = ["ParquetReader", "ParquetWriter"]
+
+_BATCH_ROWS = 1 << 16
+
+
+class ParquetReader:
+    """Rows of a Parquet file."""
+
+    def __init__(self, path: Path, *, lat: str | None, lon: str | None, keep: Collection[str]) -> None:
+        from pyarrow import parquet
+
+        self._path = path
+        try:
+            self._file = parquet.ParquetFile(path)
+        except FileNotFoundError:
+            raise FileError(f"{path}: there is no such file") from None
+        except (pa.ArrowException, OSError):
+            raise FileError(f"{path.name}: not a whole Parquet file") from None
+        schema = self._file.schema_arrow
+        self._geometry: str | None = None
+        self._to_degrees: Any = None
+        if lat is None and lon is None:
+            self._geometry, self._to_degrees = _geometry(schema, path.name)
+        if self._geometry is None:
+            self.lat, self.lon = find_place_columns(schema.names, lat, lon, where=path.name)
+        place = {self._geometry} if self._geometry is not None else {self.lat, self.lon}
+        self.withheld = [n for n in schema.names if n not in place and tells_place(n, keep)]
+        order = tuple(n for n in schema.names if n not in self.withheld)
+        rest = pa.schema(
+            [schema.field(n) for n in order if n not in place], metadata=_plain_metadata(schema, self.withheld)
+        )
+        if self._geometry is not None:
+            self.layout = Layout(order, rest, geometry=self._geometry)
+        else:
+            self.layout = Layout(order, rest, self.lat, self.lon)
+
+    def batches(self) -> Iterator[Batch]:
+        """The rows in order."""
+        place = [self._geometry] if self._geometry is not None else [self.lat, self.lon]
+        try:
+            for record in self._file.iter_batches(_BATCH_ROWS, columns=[*self.layout.rest.names, *place]):
+                table = pa.Table.from_batches([record])
+                yield Batch(*self._latlon(table), table.select(self.layout.rest.names))
+        except (pa.ArrowException, OSError) as error:
+            if isinstance(error, FileError):
+                raise
+            raise FileError(f"{self._path.name}: not a whole Parquet file") from None
+
+    def _latlon(self, table: Any) -> tuple[FloatArray, FloatArray]:
+        if self._geometry is None:
+            lat, lon = (numbers(table.column(n), name=n, where=self._path.name) for n in (self.lat, self.lon))
+            return lat, lon
+        points = shapely.from_wkb(np.array(table.column(self._geometry).to_pylist(), dtype=object))
+        if not np.all((shapely.get_type_id(points) == shapely.GeometryType.POINT) | shapely.is_missing(points)):
+            raise InputError(f"{self._path.name}: every geometry must be a point")
+        x, y = shapely.get_x(points), shapely.get_y(points)
+        if self._to_degrees is not None:
+            x, y = self._to_degrees.transform(x, y)
+        return np.asarray(y, dtype=np.float64), np.asarray(x, dtype=np.float64)
+
+
+class ParquetWriter:
+    """Rows as a Parquet file, or GeoParquet if they came with a geometry."""
+
+    def __init__(self, path: Path, layout: Layout, *, name: str) -> None:
+        from pyarrow import parquet
+
+        self._layout = layout
+        place = (
+            {layout.geometry: pa.binary()} if layout.geometry else {layout.lat: pa.float64(), layout.lon: pa.float64()}
+        )
+        fields = [pa.field(n, place[n]) if n in place else layout.rest.field(n) for n in layout.order]
+        metadata = dict(layout.rest.metadata or {})
+        if layout.geometry is not None:
+            column = {"encoding": "WKB", "geometry_types": ["Point"]}
+            geo = {"version": "1.0.0", "primary_column": layout.geometry, "columns": {layout.geometry: column}}
+            metadata[b"geo"] = json.dumps(geo).encode()
+        self._schema = pa.schema(fields, metadata=metadata or None)
+        self._writer = parquet.ParquetWriter(path, self._schema)
+
+    def write(self, batch: Batch) -> None:
+        lat, lon = np.round(batch.lat, DEGREE_DECIMALS), np.round(batch.lon, DEGREE_DECIMALS)
+        if self._layout.geometry is not None:
+            points = shapely.to_wkb(shapely.points(lon, lat))
+            place = {self._layout.geometry: pa.array(points, pa.binary())}
+        else:
+            place = {self._layout.lat: pa.array(lat), self._layout.lon: pa.array(lon)}
+        self._writer.write_table(self._layout.assemble(batch, place).cast(self._schema))
+
+    def __enter__(self) -> ParquetWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._writer.close()
+
+
+def _plain_metadata(schema: Any, withheld: list[str]) -> dict[bytes, bytes] | None:
+    """Metadata that says nothing about places; pandas' notes speak of all columns, so they go if one is withheld."""
+    dropped = {b"geo", b"ARROW:schema"} | ({b"pandas"} if withheld else set())
+    kept = {k: v for k, v in (schema.metadata or {}).items() if k not in dropped}
+    return kept or None
+
+
+def _geometry(schema: Any, where: str) -> tuple[str | None, Any]:
+    """The primary geometry column and the way from its reference system to degrees (None if it is in degrees)."""
+    from pyproj import CRS, Transformer
+    from pyproj.exceptions import CRSError
+
+    try:
+        meta = json.loads((schema.metadata or {}).get(b"geo", b"{}"))
+        name = meta.get("primary_column")
+        if name is None or name not in schema.names:
+            return None, None
+        spec = meta["columns"][name]
+        crs = CRS.from_user_input(spec.get("crs") or "OGC:CRS84")
+    except (ValueError, KeyError, AttributeError, CRSError):
+        raise InputError(f"{where}: its note about geometries (key 'geo') must follow GeoParquet") from None
+    if spec.get("encoding") != "WKB":
+        raise InputError(f"{where}: GeoParquet geometries must be encoded as WKB, got {spec.get('encoding')!r}")
+    if crs.equals(CRS.from_epsg(4326), ignore_axis_order=True):
+        return name, None
+    return name, Transformer.from_crs(crs, "EPSG:4326", always_xy=True)

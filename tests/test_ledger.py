@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Repeated use: both bounds, their inverses, and a ledger that loses nothing."""
+
+from __future__ import annotations
+
+import json
+import math
+import stat
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from geoelastic.errors import FileError, InputError
+from geoelastic.levels import LN2
+from geoelastic.mechanism.accounting import cost, level_within, reports_within, rho, rho_to_epsilon
+from geoelastic.mechanism.ledger import Account, Ledger, updating
+
+
+def test_the_figures_of_the_theory() -> None:
+    spent = cost(100, LN2, delta=1e-6)
+    assert spent.pure == pytest.approx(69.3, abs=0.05)
+    assert spent.concentrated == pytest.approx(24.2, abs=0.05)
+    assert spent.best == spent.concentrated
+    assert rho(1, 2.0) == 0.5
+    assert rho(1, 2.0, exponent=1.0) == 2.0  # planar Laplace: epsilon²/2
+
+
+def exact_renyi(p: np.ndarray, q: np.ndarray, alpha: float) -> float:
+    return math.log(float((p**alpha * q ** (1 - alpha)).sum())) / (alpha - 1)
+
+
+@pytest.mark.parametrize("beta", [0.5, 0.7, 1.0])
+def test_zcdp_bounds_the_exact_renyi_divergence_and_not_with_a_third_less(beta: float) -> None:
+    """Exponential mechanisms on lines and stars: rho alpha is an upper bound for every alpha, and close to reached."""
+    closest = 0.0
+    for n, level in [(2, 0.3), (2, 1.0), (3, 0.5), (9, 2.0)]:
+        distance = np.abs(np.subtract.outer(np.arange(n), np.arange(n))) * level / (n - 1)
+        weights = np.exp(-beta * distance)
+        k = weights / weights.sum(axis=1, keepdims=True)
+        for alpha in (1.01, 2.0, 8.0, 50.0):
+            reached, bound = exact_renyi(k[0], k[-1], alpha), rho(1, level, exponent=beta) * alpha
+            assert reached <= bound + 1e-12
+            closest = max(closest, reached / bound)
+    assert closest > 0.66
+
+
+@given(st.floats(1e-3, 50), st.integers(1, 10_000), st.floats(1e-12, 0.1), st.floats(0.5, 1))
+def test_level_within_inverts_the_cost(budget: float, reports: int, delta: float, exponent: float) -> None:
+    level = level_within(budget, reports, delta=delta, exponent=exponent)
+    assert cost(reports, level * (1 - 1e-9), delta=delta, exponent=exponent).best <= budget
+    assert cost(reports, level * (1 + 1e-9), delta=delta, exponent=exponent).best >= budget
+
+
+@given(st.floats(0.1, 50), st.floats(0.01, 3), st.floats(1e-12, 0.1))
+def test_reports_within_is_the_last_that_fits(budget: float, level: float, delta: float) -> None:
+    n = reports_within(budget, level, delta=delta)
+    assert n == 0 or cost(n, level, delta=delta).best <= budget
+    assert cost(n + 1, level, delta=delta).best > budget
+
+
+def test_no_report_costs_nothing() -> None:
+    assert cost(0, 5.0).best == 0
+    assert level_within(1.0, 0) == math.inf
+    assert rho_to_epsilon(0.0) == 0
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: cost(-1, 1.0),
+        lambda: cost(1, math.nan),
+        lambda: cost(1, 1.0, delta=0),
+        lambda: cost(1, 1.0, delta=math.nan),
+        lambda: cost(1, 1.0, exponent=1.5),
+        lambda: level_within(math.nan, 3),
+        lambda: Account(fresh=-1),
+        lambda: Ledger().charge("a", "m", fresh=-1),
+        lambda: Ledger().charge("a", "m", fresh=1, exponent=math.nan),
+        lambda: Ledger().accounts("nobody"),
+    ],
+)
+def test_nonsense_is_refused(call: object) -> None:
+    with pytest.raises(InputError, match="must be"):
+        call()  # type: ignore[operator]
+
+
+def test_ledger_adds_up_what_costs_and_only_that() -> None:
+    ledger = Ledger()
+    ledger.charge("ann", "elastic:a", fresh=3, repeated=40, fenced=7)
+    ledger.charge("ann", "laplace", fresh=2, exponent=1.0)
+    ledger.charge("bob", "elastic:a", repeated=5)
+    spent = ledger.cost("ann", LN2)
+    assert spent.reports == 5
+    assert spent.pure == pytest.approx(5 * LN2)
+    assert spent.rho == pytest.approx(3 * LN2**2 / 8 + 2 * LN2**2 / 2)
+    assert ledger.cost("bob", LN2).best == 0
+    assert ledger.level_within("bob", 1.0) == math.inf
+    for budget in (0.5, 40.0):
+        level = ledger.level_within("ann", budget)
+        assert ledger.cost("ann", level).best == pytest.approx(budget)
+
+
+@pytest.mark.parametrize("name", ["ledger.json", "ledger.parquet"])
+def test_ledger_survives_the_disk(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    assert Ledger.load(path).users == {}
+    with updating(path) as ledger:
+        ledger.charge("ann", "elastic:a", fresh=3, repeated=1, fenced=2, exponent=0.6)
+        ledger.charge('é, "b"', "laplace", fresh=1, exponent=1.0)
+    assert Ledger.load(path).users == ledger.users
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    with pytest.raises(FileError, match="not a whole ledger"):
+        Ledger.load(path)
+
+
+def test_a_failed_update_leaves_the_ledger_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.json"
+    with updating(path) as ledger:
+        ledger.charge("ann", "m", fresh=1)
+    with pytest.raises(InputError), updating(path) as ledger:
+        [ledger.charge("ann", "m", fresh=fresh) for fresh in (1, -1)]
+    assert Ledger.load(path).users["ann"]["m"].fresh == 1
+
+
+def test_simultaneous_updates_are_all_counted(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.json"
+
+    def charge(_: int) -> None:
+        with updating(path) as ledger:
+            ledger.charge("ann", "m", fresh=1)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(charge, range(40)))
+    assert Ledger.load(path).users["ann"]["m"].fresh == 40
+
+
+def test_the_file_holds_counts_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.json"
+    with updating(path) as ledger:
+        ledger.charge("ann", "m", fresh=1)
+    (row,) = json.loads(path.read_text())["accounts"]
+    assert set(row) == {"user", "mechanism", "fresh", "repeated", "fenced", "exponent"}
+
+
+def test_foreign_and_unwritable_files(tmp_path: Path) -> None:
+    foreign = tmp_path / "other.json"
+    foreign.write_text('{"format": "something", "version": 1, "accounts": []}')
+    with pytest.raises(FileError, match="not a whole ledger"):
+        Ledger.load(foreign)
+    with pytest.raises(FileError, match="cannot be written"), updating(tmp_path / "none" / "ledger.json"):
+        pass
