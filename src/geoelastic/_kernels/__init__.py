@@ -12,9 +12,12 @@ power of two larger than every weight.
 Each kernel has a slow, obviously right twin in ``tests/reference``.
 """
 
-from .conformal import SCALE_BITS, conformal_weights, smooth
+from .conformal import SCALE_BITS, conformal_weights, share
+from .coverage import coverage
 from .layout import LENGTH_BITS, centre_distance, neighbours, paint_owner, touching, unpack_leaves
+from .paper import merge_edges, paper_pass
 from .paths import UNREACHABLE, distances, ratios, shrink_factors
+from .report import report_distances, square_masses
 from .verify import adjacency, check_balls
 
 __all__ = [
@@ -25,12 +28,17 @@ __all__ = [
     "centre_distance",
     "check_balls",
     "conformal_weights",
+    "coverage",
     "distances",
+    "merge_edges",
     "neighbours",
     "paint_owner",
+    "paper_pass",
     "ratios",
+    "report_distances",
+    "share",
     "shrink_factors",
-    "smooth",
+    "square_masses",
     "touching",
     "unpack_leaves",
 ]

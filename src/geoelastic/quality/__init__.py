@@ -1,7 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
 """Features and locations to q(x): which features count, and how much."""
 
+from .file import load_quality, save_quality
+from .front import (
+    quality_from_osm,
+    quality_from_points,
+    quality_from_polygons,
+    quality_from_postgis,
+    quality_from_raster,
+    quality_from_source,
+)
 from .grid import Quality
+from .recipe import Recipe, load_recipe, recipe_names
 from .synthetic import SYNTHETIC_NAMES, synthetic_quality
 
-__all__ = ["SYNTHETIC_NAMES", "Quality", "synthetic_quality"]
+__all__ = [
+    "SYNTHETIC_NAMES",
+    "Quality",
+    "Recipe",
+    "load_quality",
+    "load_recipe",
+    "quality_from_osm",
+    "quality_from_points",
+    "quality_from_polygons",
+    "quality_from_postgis",
+    "quality_from_raster",
+    "quality_from_source",
+    "recipe_names",
+    "save_quality",
+    "synthetic_quality",
+]

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the readers of OpenStreetMap data share: which objects count, and columns out of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import shapely
+
+from .features import Bounds, Features, Geometries, TagRule, polygons_only, touches_bounds
+
+__all__ = ["NO_AREA", "Collector", "parse_levels"]
+
+NO_AREA = "a polygon without area"
+_CHUNK = 20_000
+#: hexadecimal digits before the corners of a line in WKB (byte order, type, count), and of each corner (two doubles)
+_LINE_HEADER, _CORNER_LENGTH = 18, 32
+
+#: (rule, class, storeys, index of the opening hours)
+Row = tuple[int, int, float, int]
+
+
+class Collector:
+    """Takes map objects one by one and keeps those that count, in chunks of arrays.
+
+    This runs once per object that has one of the keys: what the rules make of a combination of tags is remembered.
+    """
+
+    def __init__(
+        self, layers: Sequence[Sequence[TagRule]], bounds: Bounds | None, *, levels: bool, hours: bool
+    ) -> None:
+        numbered = iter(range(sum(map(len, layers))))
+        self._layers = [[(next(numbered), rule) for rule in rules] for rules in layers]
+        self.keys = sorted({r.key for rules in layers for r in rules})
+        self._bounds, self._levels, self._hours = bounds, levels, hours
+        self._class: dict[str, int] = {}
+        self._text: dict[str, int] = {}
+        self._chosen: dict[str, dict[tuple[str | None, ...], Sequence[Row]]] = {"node": {}, "area": {}}
+        self._lat: list[float] = []
+        self._lon: list[float] = []
+        self._point_rows: list[Row] = []
+        self._shapes: list[Any] = []
+        self._shape_rows: list[Row] = []
+        self._rings: list[str] = []
+        self._ring_rows: list[Row] = []
+        self._kept: list[Geometries] = []
+        self._kept_rows: list[Row] = []
+        self.lost: dict[str, list[str]] = {}
+        self._without_area = self._outside = 0
+
+    def choose(self, tags: Any, geometry: str) -> Sequence[Row]:
+        """One row for each layer that an object with these tags counts in."""
+        get = tags.get
+        values = tuple([get(key) for key in self.keys])
+        rows = self._chosen[geometry].get(values)
+        if rows is None:
+            rows = self._chosen[geometry][values] = self._choose(dict(zip(self.keys, values, strict=True)), geometry)
+        if not (rows and (self._levels or self._hours)):
+            return rows
+        storeys = parse_levels(get("building:levels")) if self._levels else 1.0
+        text = get("opening_hours") if self._hours else None
+        hours = -1 if text is None else self._text.setdefault(text, len(self._text))
+        return [(rule, code, storeys, hours) for rule, code, _, _ in rows]
+
+    def _choose(self, tags: dict[str, str | None], geometry: str) -> Sequence[Row]:
+        """The same from scratch: in each layer the first rule that matches."""
+        found: list[Row] = []
+        for rules in self._layers:
+            for index, rule in rules:
+                value = tags[rule.key]
+                if value is not None and rule.matches(value) and rule.geometry in ("any", geometry):
+                    code = self._class.setdefault(f"{rule.key}={value}", len(self._class))
+                    found.append((index, code, 1.0, -1))
+                    break
+        return tuple(found)
+
+    def drop(self, reason: str, kind: str, number: int) -> None:
+        """Note an object that is left out, or kept in part."""
+        self.lost.setdefault(reason, []).append(f"{kind}/{number}")
+
+    def add_point(self, lat: float, lon: float, rows: Sequence[Row]) -> None:
+        if self._bounds is not None:
+            lat_min, lon_min, lat_max, lon_max = self._bounds
+            if not (lat_min <= lat <= lat_max and (lon - lon_min) % 360 <= lon_max - lon_min):
+                self._outside += 1
+                return
+        for row in rows:
+            self._lat.append(lat)
+            self._lon.append(lon)
+            self._point_rows.append(row)
+
+    def add_shape(self, shape: Any, rows: Sequence[Row]) -> None:
+        """A polygon or multipolygon as WKB, plain or hexadecimal."""
+        for row in rows:
+            self._shapes.append(shape)
+            self._shape_rows.append(row)
+        if len(self._shapes) >= _CHUNK:
+            self._flush()
+
+    def add_ring(self, line: str, rows: Sequence[Row]) -> None:
+        """A closed line as hexadecimal WKB: its outline is a polygon."""
+        for row in rows:
+            self._rings.append(line[_LINE_HEADER:])
+            self._ring_rows.append(row)
+        if len(self._rings) >= _CHUNK:
+            self._flush()
+
+    def _flush(self) -> None:
+        """Keep those of the shapes so far that touch the bounds."""
+        if self._shapes:
+            self._keep(np.asarray(shapely.from_wkb(self._shapes), dtype=object), self._shape_rows)
+        if self._rings:
+            # Parsing all coordinates in one go takes a tenth of the time of parsing every line as a geometry.
+            corners = np.frombuffer(bytes.fromhex("".join(self._rings)), dtype="<f8").reshape(-1, 2)
+            count = np.array([len(ring) for ring in self._rings]) // _CORNER_LENGTH
+            index = np.repeat(np.arange(len(count)), count)
+            polygons = shapely.polygons(shapely.linearrings(corners, indices=index))
+            self._keep(np.asarray(polygons, dtype=object), self._ring_rows)
+        self._shapes, self._shape_rows, self._rings, self._ring_rows = [], [], [], []
+
+    def _keep(self, shapes: Geometries, rows: list[Row]) -> None:
+        if self._bounds is not None:
+            near = touches_bounds(shapes, self._bounds)
+            self._outside += int(np.count_nonzero(~near))
+            shapes, rows = shapes[near], [rows[i] for i in np.flatnonzero(near)]
+        shapes = polygons_only(shapes)
+        missing = shapely.is_missing(shapes)
+        if missing.any():
+            self._without_area += int(np.count_nonzero(missing))
+            shapes, rows = shapes[~missing], [rows[i] for i in np.flatnonzero(~missing)]
+        self._kept.append(shapes)
+        self._kept_rows += rows
+
+    def features(self, info: dict[str, Any]) -> Features:
+        """All that was kept."""
+        self._flush()
+        rows = self._point_rows + self._kept_rows
+        rule, code, value, hours = zip(*rows, strict=True) if rows else ((), (), (), ())
+        dropped = {reason: len(ids) for reason, ids in self.lost.items()}
+        dropped[NO_AREA] = dropped.get(NO_AREA, 0) + self._without_area
+        dropped["outside the area"] = self._outside
+        return Features.of_rows(
+            self._lat,
+            self._lon,
+            np.concatenate(self._kept) if self._kept else [],
+            value=value,
+            rule=rule,
+            code=code,
+            classes=tuple(self._class),
+            hours=hours,
+            hours_text=tuple(self._text),
+            dropped=dropped,
+            info=info,
+        )
+
+
+def parse_levels(text: str | None) -> float:
+    """Storeys from the tag ``building:levels``, NaN if it is missing or not a number > 0."""
+    try:
+        number = float(text) if text is not None else float("nan")
+    except ValueError:
+        return float("nan")
+    return number if 0 < number < 1000 else float("nan")

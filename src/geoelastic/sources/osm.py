@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""OpenStreetMap files (``.osm.pbf``, ``.osm``, ``.osm.bz2``, ``.opl``) to features.
+
+Nodes, closed ways and multipolygon relations alike. The file is streamed: filters run inside libosmium, and only
+objects that a rule chooses and that touch the bounds are kept. Passes: relations (which multipolygons count), nodes
+and ways, and, if there are such relations, their member ways.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import shapely
+
+from ..errors import FileError, MissingExtraError
+from ._collect import NO_AREA, Collector, Row
+from .features import Bounds, Features, TagRule
+
+__all__ = ["ODBL", "OSM_SUFFIXES", "osm_box", "read_osm"]
+
+OSM_SUFFIXES = (".osm.pbf", ".pbf", ".osm", ".osm.bz2", ".osm.gz", ".opl", ".osm.opl")
+ODBL = "© OpenStreetMap contributors, ODbL 1.0"
+#: from this size of file on, node locations go to a temporary file instead of memory
+LARGE_FILE_BYTES = 200_000_000
+#: hexadecimal digits of the WKB of a line of four corners, of which the last is the first
+_SHORTEST_RING = 18 + 4 * 32
+
+EDGE_PART = "cut by the extract's edge, kept in part"
+EDGE_LOST = "cut by the extract's edge, nothing left"
+OPEN_WAY = "a line, not an area"
+NOT_AREA = "a relation that is not an area"
+BROKEN = "a multipolygon that is cut by the extract's edge or broken"
+
+
+def osm_box(path: str | Path) -> Bounds | None:
+    """The box that the file's header states, None if it states none."""
+    osmium = _osmium()
+    _check_file(path)
+    with _readable(path):
+        box = osmium.io.Reader(str(path), osmium.osm.NOTHING).header().box()
+    if not box.valid():
+        return None
+    low, high = box.bottom_left, box.top_right
+    return low.lat, low.lon, high.lat, high.lon
+
+
+def read_osm(
+    path: str | Path,
+    layers: Sequence[Sequence[TagRule]],
+    *,
+    bounds: Bounds | None = None,
+    levels: bool = False,
+    hours: bool = False,
+) -> Features:
+    """The map objects that the rules choose and that touch `bounds`.
+
+    Within a layer an object counts once, for the first rule that matches; in two layers it counts twice. `rule` in
+    the result numbers the rules through all layers. With `levels`, `value` is the number of storeys (NaN where
+    unknown); with `hours`, opening hours are kept.
+    """
+    _check_file(path)
+    collector = Collector(layers, bounds, levels=levels, hours=hours)
+    with _readable(path), _location_storage(path) as storage:
+        header = _osmium().io.Reader(str(path), _osmium().osm.NOTHING).header()
+        stamp = header.get("osmosis_replication_timestamp") or header.get("timestamp")
+        passes = _Passes(str(path), collector, storage, dated=not stamp)
+        passes.run()
+    box = osm_box(path)
+    info = {
+        "source": Path(path).name,
+        "timestamp": stamp or passes.newest or None,
+        "licence": ODBL,
+        "box": list(box) if box else None,
+        "objects": {reason: tuple(ids) for reason, ids in collector.lost.items()},
+    }
+    return collector.features(info)
+
+
+class _Passes:
+    """Reads the file as often as needed and hands its objects to the collector."""
+
+    def __init__(self, path: str, collector: Collector, storage: str, *, dated: bool) -> None:
+        self._osmium = _osmium()
+        self._path, self._collector = path, collector
+        self._dated, self.newest = dated, ""
+        self._table = self._osmium.index.create_map(storage)
+        self._wkb = self._osmium.geom.WKBFactory()
+        self._manager = self._osmium.area.AreaManager()
+        self._relations: dict[int, Sequence[Row]] = {}
+        self._members: set[int] = set()
+
+    def run(self) -> None:
+        self._read_relations()
+        self._read_nodes_and_ways()
+        if self._relations:
+            self._read_members()
+        for number in self._relations:
+            self._collector.drop(BROKEN, "relation", number)
+
+    def _key_filter(self) -> Any:
+        return self._osmium.filter.KeyFilter(*self._collector.keys)
+
+    def _read_relations(self) -> None:
+        with self._osmium.io.Reader(self._path, self._osmium.osm.RELATION) as reader:
+            self._osmium.apply(reader, self._key_filter(), self, self._manager.first_pass_handler())
+
+    def relation(self, relation: Any) -> None:
+        """Called by libosmium for each relation that has one of the keys."""
+        rows = self._collector.choose(relation.tags, "area")
+        if not rows:
+            return
+        if relation.tags.get("type") not in ("multipolygon", "boundary"):
+            self._collector.drop(NOT_AREA, "relation", relation.id)
+            return
+        self._relations[relation.id] = rows
+        self._members.update(m.ref for m in relation.members if m.type == "w")
+
+    def _read_nodes_and_ways(self) -> None:
+        entities = self._osmium.osm.NODE | self._osmium.osm.WAY
+        processor = self._osmium.FileProcessor(self._path, entities).with_locations(self._table)
+        choose, add_point, add_way = self._collector.choose, self._collector.add_point, self._add_way
+        for obj in processor.with_filter(self._key_filter()):
+            if obj.is_node():
+                rows = choose(obj.tags, "node")
+                if rows:
+                    add_point(obj.lat, obj.lon, rows)
+            else:
+                add_way(obj)
+            if self._dated and obj.timestamp.year > 1970:
+                self.newest = max(self.newest, obj.timestamp.strftime("%Y-%m-%dT%H:%M:%SZ"))
+
+    def _add_way(self, way: Any) -> None:
+        rows = self._collector.choose(way.tags, "area")
+        if not rows:
+            return
+        if not way.is_closed() or way.tags.get("area") == "no":
+            self._collector.drop(OPEN_WAY, "way", way.id)
+            return
+        try:
+            line = self._wkb.create_linestring(way)
+        except (RuntimeError, ValueError, self._osmium.InvalidLocationError):
+            self._add_part(way, rows)
+            return
+        if len(line) < _SHORTEST_RING:
+            self._collector.drop(NO_AREA, "way", way.id)
+            return
+        self._collector.add_ring(line, rows)
+
+    def _add_part(self, way: Any, rows: Sequence[Row]) -> None:
+        """The polygon of the corners that the file has, if they are three or more."""
+        corners = [(n.location.lon, n.location.lat) for n in way.nodes if n.location.valid()]
+        if len(set(corners)) < 3:
+            self._collector.drop(EDGE_LOST if len(corners) < len(way.nodes) else NO_AREA, "way", way.id)
+            return
+        self._collector.drop(EDGE_PART, "way", way.id)
+        self._collector.add_shape(shapely.to_wkb(shapely.Polygon(corners)), rows)
+
+    def _read_members(self) -> None:
+        osmium = self._osmium
+        chosen = osmium.filter.IdFilter(sorted(self._members))
+        locations = osmium.NodeLocationsForWays(self._table)
+        locations.ignore_errors()
+        areas = osmium.BufferIterator()
+        with osmium.io.Reader(self._path, osmium.osm.WAY) as reader:
+            osmium.apply(reader, chosen, locations, self._manager.second_pass_to_buffer(areas))
+        for area in areas:
+            if area.from_way() or area.orig_id() not in self._relations:
+                continue
+            try:
+                shape = self._wkb.create_multipolygon(area)
+            except (RuntimeError, ValueError, self._osmium.InvalidLocationError):
+                continue
+            self._collector.add_shape(shape, self._relations.pop(area.orig_id()))
+
+
+def _osmium() -> Any:
+    try:
+        import osmium
+        import osmium.area
+        import osmium.filter
+        import osmium.geom
+        import osmium.index
+    except ImportError:
+        raise MissingExtraError("osmium", "osm") from None
+    return osmium
+
+
+def _check_file(path: str | Path) -> None:
+    if not Path(path).is_file():
+        raise FileError(f"{path}: there is no such file")
+
+
+@contextmanager
+def _readable(path: str | Path) -> Iterator[None]:
+    """libosmium's errors as ours."""
+    try:
+        yield
+    except RuntimeError as error:
+        reason = " ".join(str(error).split())[:200]
+        raise FileError(f"{Path(path).name}: not a whole OpenStreetMap file ({reason}); download it again") from None
+
+
+@contextmanager
+def _location_storage(path: str | Path) -> Iterator[str]:
+    """Where node locations go while reading: memory for extracts, a temporary file for anything large."""
+    if Path(path).stat().st_size < LARGE_FILE_BYTES:
+        yield "flex_mem"
+        return
+    with tempfile.TemporaryDirectory(prefix="geoelastic-") as folder:
+        yield f"sparse_file_array,{folder}/locations"
