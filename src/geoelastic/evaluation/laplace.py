@@ -33,7 +33,7 @@ __all__ = ["LOCATION_GUARD_EPSILON", "laplace_channel", "laplace_expected_m", "l
 #: the browser extension Location Guard: epsilon = 2 / radius, radius 200, 500 and 2000 m
 LOCATION_GUARD_EPSILON = {"low": 2 / 200, "medium": 2 / 500, "high": 2 / 2000}
 _TAIL = 1e-12
-_NODES = 96
+_NODES = 48
 
 
 def laplace_expected_m(epsilon: float) -> float:
