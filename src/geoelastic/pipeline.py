@@ -1,1 +1,223 @@
 # SPDX-License-Identifier: Apache-2.0
+"""The whole run: a `Config` to a metric on disk, stage by stage.
+
+A stage that took long is kept beside the output (``OUT.work/``) under a hash of everything it was made from: the
+bytes of the source and of the recipe, the options, the version of geoelastic. A run that was stopped and is started
+again takes up what is there; a run whose inputs changed in any way finds nothing and starts afresh. When the output
+is complete the stages are removed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import __version__
+from .area import Area
+from .errors import FileError, InputError, require_choice, require_count, require_latlon, require_positive
+from .levels import LN2
+from .mass import Linear, Mass, Quadratic, Requirement, Step, mass_from_quality, read_city
+from .quality import Quality, load_quality, load_recipe, quality_from_source, save_quality
+from .quality.synthetic import PARIS
+from .sources.postgis import is_postgres
+from .store import require_writable
+
+if TYPE_CHECKING:
+    from .metric import Metric
+
+__all__ = ["Config", "make_mass", "run"]
+
+_REQUIREMENTS = {"quadratic": Quadratic, "linear": Linear, "step": Step}
+
+
+@dataclass(frozen=True)
+class Config:
+    """Everything a run depends on.
+
+    `source`: ``synthetic:NAME``, a ``.npy`` array of masses (needs `center` and `cell_m`), or anything that
+    `quality_from_source` reads: OpenStreetMap extracts, PostGIS databases, tables of points, polygons, rasters.
+    """
+
+    source: str
+    center: tuple[float, float] | None = None
+    size_km: float | None = None
+    height_km: float | None = None
+    cell_m: float | None = None
+    recipe: str | None = None
+    city: str | None = None
+    r_small_m: float = 300
+    r_large_m: float = 3000
+    requirement: str = "quadratic"
+    l_star: float = LN2
+    l_from: float | None = None
+    l_top: float | None = None
+    method: str = "conformal"
+    layout: str | None = None
+    strategy: str = "fourfold"
+    literal: bool = False
+    frame: float = 0.03
+    fences: tuple[str, ...] = ()
+    workers: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.center is not None:
+            require_latlon(*self.center)
+        for name in ("size_km", "height_km", "cell_m"):
+            if getattr(self, name) is not None:
+                require_positive(name, getattr(self, name))
+        if self.workers is not None:
+            require_count("workers", self.workers)
+        require_choice("requirement", self.requirement, _REQUIREMENTS)
+        require_positive("l_star", self.l_star)
+
+    @property
+    def area(self) -> Area | None:
+        """The area asked for, or None to take the source's own."""
+        if self.center is None and self.size_km is None and self.height_km is None:
+            return None
+        center = PARIS if self.center is None and self.source.startswith("synthetic:") else self.center
+        if center is None or self.size_km is None:
+            raise InputError("an area must be given by both its center (LAT,LON) and its size in km")
+        return Area.around(*center, size_km=self.size_km, height_km=self.height_km)
+
+    def public(self) -> dict[str, Any]:
+        """The options as plain data for the file's manifest: no password, no folder, nothing of the machine."""
+        options = asdict(self)
+        del options["workers"]
+        options["source"] = _shown(self.source)
+        options["recipe"] = None if self.recipe is None else Path(self.recipe).name
+        options["fences"] = len(self.fences)
+        if self.city is not None and Path(self.city).is_file():
+            options["city"] = Path(self.city).name
+        return options
+
+    def make_requirement(self) -> Requirement:
+        """The requirement object that `requirement` and `l_star` name."""
+        kind = _REQUIREMENTS[self.requirement]
+        made: Requirement = kind(self.l_star)
+        return made
+
+
+def run(config: Config, output: str | os.PathLike[str], *, progress: bool = False) -> Metric:
+    """Build the metric of `config`, check it, write it to `output`, return it; a stopped run is taken up again."""
+    from .metric import build_metric
+
+    target = require_writable(output)
+    work = target.with_name(target.name + ".work")
+    key = _key("metric", config)
+    done = _finished(target, key)
+    if done is not None:
+        return done
+    mass = make_mass(config, work=work)
+    if key is not None:
+        mass = replace(mass, info=mass.info | {"run_key": key})
+    options = {"l_from": config.l_from, "l_top": config.l_top, "layout": config.layout, "workers": config.workers}
+    work.mkdir(exist_ok=True)
+    metric = build_metric(
+        mass,
+        requirement=config.make_requirement(),
+        method=config.method,
+        strategy=config.strategy,
+        literal=config.literal,
+        frame=config.frame,
+        fences=list(config.fences),
+        checkpoint=work / "paper.checkpoint",
+        progress=progress,
+        **{name: value for name, value in options.items() if value is not None},
+    )
+    metric.save(target)
+    shutil.rmtree(work, ignore_errors=True)
+    return metric
+
+
+def _finished(target: Path, key: str | None) -> Metric | None:
+    """The metric at `target` if an earlier run made it of exactly the same."""
+    from .metric import load
+
+    if key is None or not target.is_file():
+        return None
+    try:
+        metric = load(target)
+    except FileError:
+        return None
+    return metric if key in json.dumps(metric.info) else None
+
+
+def make_mass(config: Config, *, work: Path | None = None) -> Mass:
+    """The mass of `config`'s source."""
+    if config.source.endswith(".npy"):
+        return _mass_from_npy(config)
+    quality = _quality(config, work)
+    city = None if config.city is None else read_city(config.city)
+    mass = mass_from_quality(quality, r_small=config.r_small_m, r_large=config.r_large_m, city=city)
+    return replace(mass, info=mass.info | {"config": config.public()})
+
+
+def _mass_from_npy(config: Config) -> Mass:
+    if config.center is None or config.cell_m is None:
+        raise InputError("an array of masses (.npy) needs its centre and its cell size: --center LAT,LON --cell M")
+    if config.size_km is not None or config.recipe is not None:
+        raise InputError("an array of masses (.npy) brings its own size and takes no recipe")
+    path = Path(config.source)
+    if not path.is_file():
+        raise FileError(f"{path}: no such file")
+    try:
+        cells = np.load(path, allow_pickle=False)
+    except (ValueError, EOFError, OSError):
+        raise FileError(f"{path}: not an array of numpy, or truncated") from None
+    info = {"source": path.name, "sha256": _digest(path), "config": config.public()}
+    return Mass.from_array(cells, cell_m=config.cell_m, origin=config.center, info=info)
+
+
+def _quality(config: Config, work: Path | None) -> Quality:
+    key = None if work is None or config.source.startswith("synthetic:") else _key("quality", config)
+    stage = None if work is None or key is None else work / f"quality-{key}.parquet"
+    if stage is not None and stage.is_file():
+        return load_quality(stage)
+    quality = quality_from_source(config.source, config.area, config.cell_m, config.recipe)
+    if stage is not None:
+        stage.parent.mkdir(exist_ok=True)
+        save_quality(quality, stage)
+    return quality
+
+
+def _key(stage: str, config: Config) -> str | None:
+    """Hash of all that a stage is made from; None where it cannot be known (a database changes under our feet)."""
+    if is_postgres(config.source):
+        return None
+    inputs = asdict(replace(config, workers=None))
+    if stage == "quality":
+        inputs = {name: inputs[name] for name in ("source", "center", "size_km", "height_km", "cell_m", "recipe")}
+    named = [config.source, config.recipe] + ([config.city, *config.fences] if stage == "metric" else [])
+    files = [name for name in named if name is not None and Path(name).is_file()]
+    files += [inner for name in files if name.endswith(".toml") for inner in _files_of_recipe(name)]
+    contents = [_digest(Path(name)) for name in files]
+    text = json.dumps([stage, __version__, inputs, contents], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _files_of_recipe(path: str) -> list[str]:
+    """The files that a recipe's layers read."""
+    recipe = load_recipe(path)
+    tables = [layer.file for layer in recipe.layers] + [recipe.prior.file if recipe.prior else None]
+    return [table.path for table in tables if table is not None and Path(table.path).is_file()]
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _shown(source: str) -> str:
+    """A source as it may be shown: no password, no folder."""
+    if "://" in source:
+        return re.sub(r"//[^/@]*@", "//", source).split("?")[0]
+    return source if source.startswith("synthetic:") else Path(source).name

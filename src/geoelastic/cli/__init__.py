@@ -14,7 +14,12 @@ from .. import __version__
 
 #: command -> module in this package; each module has a click command (or group) called `command`
 _COMMANDS = {
+    "bench": "bench",
     "build": "build",
+    "demo": "demo",
+    "info": "info",
+    "map": "map",
+    "verify": "verify",
 }
 
 

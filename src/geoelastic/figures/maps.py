@@ -3,23 +3,26 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .. import _kernels as kernels
 from ..errors import InputError, require_count
 from ..levels import FloatArray
+from ..metric.threads import in_parts
 from ..quality import Quality
 from .picture import Mark, Picture, credit_of
+from .sample import sample_places
 
 if TYPE_CHECKING:
     from ..mechanism.base import Mechanism
     from ..mechanism.randomness import RandomSource
     from ..metric import Metric
 
-__all__ = ["ball_map", "error_map", "fences_map", "mass_map", "quality_map", "report_map"]
+__all__ = ["ball_map", "error_map", "fences_map", "mass_map", "quality_map", "report_map", "slack_map"]
 
+_PROBES = 16
 _HERE = "#d7263d"
 _REPORTS = "#f46036"
 
@@ -43,20 +46,29 @@ def mass_map(metric: Metric) -> Picture:
 def error_map(mechanism: Mechanism, *, points: int = 1500) -> Picture:
     """Expected distance between a place and its report, exact at about `points` places and even around each."""
     metric = mechanism.metric
-    step, rows, cols, secret = _lattice(metric, require_count("points", points))
-    places = metric.locations.owner[np.ix_(rows, cols)]
-    wanted = np.unique(places[secret])
-    errors = np.full(metric.n, np.nan)
-    errors[wanted] = [mechanism.expected_error(int(i)) for i in wanted]
-    coarse = np.where(secret, errors[places], np.nan)
-    fine = np.repeat(np.repeat(coarse, step, axis=0), step, axis=1)
-    cells = np.full(metric.grid.shape, np.nan)
-    height, width = min(fine.shape[0], cells.shape[0]), min(fine.shape[1], cells.shape[1])
-    cells[:height, :width] = fine[:height, :width]
-    note = f"exact at {len(wanted):,} places" + ("" if step == 1 else f", one every {step * metric.grid.cell_m:g} m")
+    sample = sample_places(metric, points)
+    errors = np.array([mechanism.expected_error(int(i)) for i in sample.places])
     return Picture(
-        metric.grid, cells, "Expected error of a report", "metres", log=True, backdrop=_grey(metric), note=note,
-        credit=credit_of(metric.info),
+        metric.grid, sample.spread(errors), "Expected error of a report", "metres", log=True, backdrop=_grey(metric),
+        note=f"exact at {sample.note}", credit=credit_of(metric.info),
+    )  # fmt: skip
+
+
+def slack_map(metric: Metric, *, points: int = 20_000) -> Picture:
+    """m(B_l)/req(l), mean over the levels: 1 is just enough, more is noise that the requirement did not ask for."""
+    sample = sample_places(metric, points)
+    graph = kernels.adjacency(metric.n, *metric.edge_units())
+    table = metric.requirement.table(metric.l_from, metric.l_top)
+    probes = np.unique(np.linspace(max(int(np.argmax(table > 0)), 1), table.size - 1, _PROBES).astype(np.int64))
+    sources = sample.places.astype(np.int32)
+    parts = in_parts(
+        lambda part: kernels.check_balls(*graph, metric.mass_units, table, part, probes, True)[3], sources, workers=None
+    )
+    ratios = np.nanmean(np.concatenate(parts), axis=1)
+    note = f"mean {ratios.mean():.3g}, at {sample.note}"
+    return Picture(
+        metric.grid, sample.spread(ratios), "Mass within a level, against the requirement", "m(B_l) / req(l)", low=1.0,
+        backdrop=_grey(metric), note=note, credit=credit_of(metric.info),
     )  # fmt: skip
 
 
@@ -70,7 +82,8 @@ def ball_map(metric: Metric, i: int) -> Picture:
     note = f"mass within l* = {l_star:.3g}: {crowd:.2f}; outlines: l* and l_top = {metric.l_top:.3g}"
     return Picture(
         metric.grid, cells, "Indistinguishable from here", "level", low=0.0, high=metric.l_top, backdrop=_grey(metric),
-        regions=(levels <= l_star, levels <= metric.l_top), marks=(_here(metric, i),), note=note, credit=credit_of(metric.info),
+        regions=(levels <= l_star, levels <= metric.l_top), marks=(_here(metric, i),), note=note,
+        credit=credit_of(metric.info),
     )  # fmt: skip
 
 
@@ -97,7 +110,8 @@ def fences_map(metric: Metric) -> Picture:
     if not count:
         raise InputError("a map of fences needs a metric with at least one fence, got none")
     cells = np.where(fence > 0, fence.astype(float), np.nan)
-    note = f"{count} fence{'s' if count > 1 else ''}, {np.count_nonzero(fence) * (metric.grid.cell_m / 100) ** 2:,.0f} hectares"
+    hectares = np.count_nonzero(fence) * (metric.grid.cell_m / 100) ** 2
+    note = f"{count} fence{'s' if count > 1 else ''}, {hectares:,.0f} hectares"
     return Picture(
         metric.grid, cells, "Fences", "number of the fence", low=1.0, high=float(max(count, 2)), backdrop=_grey(metric),
         regions=(fence,), note=note, credit=credit_of(metric.info),
@@ -122,13 +136,3 @@ def _grey(metric: Metric) -> FloatArray:
 def _here(metric: Metric, i: int) -> Mark:
     x, y = metric.xy[i]
     return Mark(np.array([x]), np.array([y]), "the place", _HERE, size=9)
-
-
-def _lattice(metric: Metric, points: int) -> tuple[int, FloatArray, FloatArray, FloatArray]:
-    """Rows and columns of an even sample of cells, its step, and which of its places can be secrets."""
-    grid = metric.grid
-    step = max(1, math.ceil(math.sqrt(grid.rows * grid.cols / points)))
-    rows = np.minimum(np.arange(0, grid.rows, step) + step // 2, grid.rows - 1)
-    cols = np.minimum(np.arange(0, grid.cols, step) + step // 2, grid.cols - 1)
-    places = metric.locations.owner[np.ix_(rows, cols)]
-    return step, rows, cols, metric.secret[places]

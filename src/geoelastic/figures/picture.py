@@ -81,7 +81,7 @@ def credit_of(info: Mapping[str, Any]) -> str:
 def _credits(info: Any) -> Iterator[str]:
     if isinstance(info, Mapping):
         for key, value in info.items():
-            if key in ("attribution", "credit") and isinstance(value, str) and value:
+            if key in ("attribution", "credit", "licence") and isinstance(value, str) and value:
                 yield value
             else:
                 yield from _credits(value)

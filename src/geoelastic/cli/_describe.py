@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a metric is, as plain data and for people."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..metric import Metric
+
+__all__ = ["certificate_lines", "describe"]
+
+
+def describe(metric: Metric, path: Path) -> dict[str, Any]:
+    """The facts of a metric; "text" holds them as lines to read."""
+    grid, area = metric.grid, metric.grid.area
+    facts: dict[str, Any] = {
+        "ok": metric.certificate["ok"],
+        "file": str(path),
+        "bytes": path.stat().st_size,
+        "center": [area.lat, area.lon],
+        "size_km": [grid.cols * grid.cell_m / 1000, grid.rows * grid.cell_m / 1000],
+        "cells": [grid.rows, grid.cols],
+        "cell_m": grid.cell_m,
+        "layout": metric.locations.kind,
+        "locations": metric.n,
+        "secrets": int(metric.secret.sum()),
+        "fences": int(metric.fence.max(initial=0)),
+        "mass": float(metric.mass.sum()),
+        "method": metric.method,
+        "requirement": metric.requirement.to_dict(),
+        "l_from": metric.l_from,
+        "l_top": metric.l_top,
+        "certificate": metric.certificate,
+        "info": metric.info,
+    }
+    facts["text"] = "\n".join(f"{name:>12}  {value}" for name, value in _lines(facts))
+    return facts
+
+
+def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    lat, lon = facts["center"]
+    width, height = facts["size_km"]
+    requirement = {name: value for name, value in facts["requirement"].items() if not isinstance(value, list)}
+    certificate = certificate_lines(facts["certificate"])
+    lines = [
+        ("file", f"{facts['file']} ({facts['bytes'] / 1000:,.0f} kB)"),
+        ("area", f"{width:g} x {height:g} km around {lat:.5f}, {lon:.5f}"),
+        ("locations", f"{facts['locations']:,} ({facts['layout']}) on {facts['cells'][0]} x {facts['cells'][1]} cells "
+                      f"of {facts['cell_m']:g} m; {facts['secrets']:,} can be secrets"),
+        ("mass", f"{facts['mass']:,.1f} units in all"),
+        ("method", f"{facts['method']}, l in [{facts['l_from']:.4g}, {facts['l_top']:.4g}]"),
+        ("requirement", ", ".join(f"{name} {value:.4g}" if isinstance(value, float) else f"{value}"
+                                  for name, value in requirement.items())),
+    ]  # fmt: skip
+    if facts["fences"]:
+        lines.append(("fences", str(facts["fences"])))
+    return lines + [("certificate" if k == 0 else "", line) for k, line in enumerate(certificate)]
+
+
+def certificate_lines(certificate: dict[str, Any]) -> list[str]:
+    """What was checked and what came out, in a few lines."""
+    ratio, fences = certificate["ratio"], certificate["fences"]
+    lines = [
+        f"{'holds' if certificate['ok'] else 'DOES NOT HOLD'}: {certificate['violations']:,} violations at "
+        f"{certificate['checked']:,} of {certificate['secret_outside_fences']:,} locations, every level in "
+        f"[{certificate['l_from']:.4g}, {certificate['l_top']:.4g}]",
+        f"m(B_l)/req(l): least {ratio['min']:.4f}, median {ratio['median']:.3f}, mean {ratio['mean']:.3f}",
+        f"graph {certificate['graph_sha256'][:16]}..., {certificate['edges']:,} edges",
+    ]
+    if not certificate["same_graph_as_certified"]:
+        lines.append("the graph is not the one that was certified")
+    if fences["number"]:
+        lines.append(
+            f"{fences['number']} fences, {fences['leaking_edges']} leaking edges, {fences['not_closed']} not closed"
+        )
+    return lines

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kinds of arguments that several commands share."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import click
+
+__all__ = ["LEVEL"]
+
+
+class _Level(click.ParamType):
+    """A level as a number or as the logarithm it stands for: 0.693, ln2, ln(2)."""
+
+    name = "LEVEL"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, int | float):
+            return float(value)
+        logarithm = re.fullmatch(r"ln\s*\(?\s*([0-9.]+)\s*\)?", str(value).strip())
+        try:
+            level = math.log(float(logarithm[1])) if logarithm else float(value)
+        except ValueError:
+            level = math.nan
+        if not 0 <= level < math.inf:
+            self.fail(f"must be a level >= 0 such as 0.35 or ln6, got {value!r}", param, ctx)
+        return level
+
+
+LEVEL = _Level()

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`geoelastic bench`"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ._common import geo_command, show_progress
+
+
+@geo_command(short_help="Measure, and compare with the targets.")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--list", "only_list", is_flag=True, help="Only list the measurements there are.")
+def command(names: tuple[str, ...], only_list: bool) -> dict[str, Any]:
+    """Run the measurements called NAME, or all of them (which takes long), and print one table each.
+
+    Ratios are measured side by side in one process, compilation is warmed up first and told apart.
+    """
+    from ..bench import bench_names, run_benches
+
+    if only_list:
+        found = bench_names()
+        return {"names": list(found), "text": "\n".join(f"{name:<12} {title}" for name, title in found.items())}
+    return run_benches(names, progress=show_progress())

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`geoelastic build`"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ._common import LATLON, geo_command, show_progress
+from ._describe import describe
+from ._types import LEVEL
+
+
+@geo_command(short_help="Build a metric from a map source and check it.")
+@click.argument("source")
+@click.option("--center", type=LATLON, help="Centre of the area.")
+@click.option(
+    "--size", "size_km", type=float, metavar="KM", help="Side of the area [default: the source's own extent]."
+)
+@click.option("--height", "height_km", type=float, metavar="KM", help="Height, if the area is not square.")
+@click.option("--cell", "cell_m", type=float, metavar="M", help="Side of a cell [default: 100].")
+@click.option(
+    "--recipe", metavar="TOML", help="What counts as quality, and how much [default: amenities and buildings]."
+)
+@click.option(
+    "--r-small", "r_small_m", type=float, default=300, show_default=True, metavar="M", help="Private in the city."
+)
+@click.option(
+    "--r-large", "r_large_m", type=float, default=3000, show_default=True, metavar="M", help="Private in empty land."
+)
+@click.option("--city", metavar="REGION", help="LAT,LON,RADIUS_M or a GeoJSON file [default: where quality is].")
+@click.option(
+    "--requirement", type=click.Choice(["quadratic", "linear", "step"]), default="quadratic", show_default=True
+)
+@click.option("--l-star", type=LEVEL, default="ln2", show_default=True, help="Level of one unit of mass.")
+@click.option("--l-from", type=LEVEL, help="Level from which the requirement is enforced [default: 0.35; paper: 0].")
+@click.option("--l-top", type=LEVEL, help="Level up to which it is enforced [default: ln6].")
+@click.option("--method", type=click.Choice(["conformal", "paper"]), default="conformal", show_default=True)
+@click.option("--layout", type=click.Choice(["uniform", "adaptive"]), help="[default: adaptive; paper: uniform]")
+@click.option("--strategy", default="fourfold", show_default=True, help="Candidate order of the paper's builder.")
+@click.option("--literal", is_flag=True, help="The paper's listing to the letter: levels rise once a pass.")
+@click.option("--frame", type=float, default=0.03, show_default=True, help="Part of the side that cannot be a secret.")
+@click.option("--fence", "fences", multiple=True, metavar="GEOJSON", help="Regions to fence off (may be repeated).")
+@click.option("--workers", type=int, metavar="N", help="Threads [default: all cores].")
+@click.option("-o", "--output", required=True, metavar="OUT", help="The .geoelastic file to write.")
+def command(output: str, **options: Any) -> dict[str, Any]:
+    """Build a metric from SOURCE, check it at every location, and write it to OUT.
+
+    SOURCE is an OpenStreetMap extract (.osm.pbf, .osm), a PostGIS database (postgresql://...), a table of points or
+    polygons (.parquet, .geojson, .csv, .gpkg), a raster (.tif), an array of masses (.npy, with --center and --cell),
+    or a made-up map (synthetic:city, synthetic:paris, synthetic:even, synthetic:country).
+
+    A stopped build is taken up where it was when the same command is given again.
+    """
+    from ..pipeline import Config, run
+
+    begin = time.perf_counter()
+    metric = run(Config(**options), output, progress=show_progress())
+    result = describe(metric, Path(output)) | {"seconds": round(time.perf_counter() - begin, 2)}
+    result["text"] += f"\nbuilt in {result['seconds']} s: {output}"
+    return result

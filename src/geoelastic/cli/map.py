@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`geoelastic map`"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ._common import LATLON, geo_command
+
+KINDS = ("mass", "error", "ball", "report", "slack", "fences")
+
+
+@geo_command(short_help="Pictures of a metric: PNG, web page or GeoTIFF.")
+@click.argument("file")
+@click.argument("kind", type=click.Choice(KINDS))
+@click.option("-o", "--output", required=True, metavar="OUT", help="The .png, .html or .tif file to write.")
+@click.option("--at", type=LATLON, help="The place of a ball or of reports [default: the place of most mass around].")
+@click.option("--measure", default="mass", show_default=True, help="Output measure of the mechanism: mass or uniform.")
+@click.option("--points", type=int, default=1500, show_default=True, help="Places at which the error is computed.")
+@click.option("--reports", type=int, default=300, show_default=True, help="Reports to draw.")
+@click.option(
+    "--seed", type=int, help="Draw the reports from a seeded source (research only, never to protect anyone)."
+)
+def command(file: str, kind: str, output: str, **options: Any) -> dict[str, Any]:
+    """Draw FILE: its privacy mass, the expected error of a report, the ball around a place, the reports from a place,
+    how much more than required each place gets (slack), or its fences.
+
+    The picture is of the kind that OUT's name says: .png, .html (a page that needs nothing else) or .tif (GeoTIFF of
+    the values).
+    """
+    from ..figures import save_picture
+    from ..figures.choose import picture_of
+    from ..figures.save import require_picture_path
+    from ..metric import load
+
+    require_picture_path(output)
+    save_picture(picture_of(load(file), kind, **options), output)
+    return {"output": output, "kind": kind, "text": f"{kind} of {file}: {output}"}
