@@ -21,7 +21,7 @@ from typing import Any, Protocol
 
 from ...errors import InputError
 from ...store.atomic import writing
-from .columns import KEEP_ALL, Batch, Layout, find_place_columns, numbers, tells_place
+from .columns import KEEP_ALL, SEEDED_COLUMN, Batch, Layout, find_place_columns, numbers, tells_place
 from .geojsonfile import GeoJsonReader, GeoJsonWriter
 from .gpxfile import GpxReader, GpxWriter
 from .parquetfile import ParquetReader, ParquetWriter
@@ -29,6 +29,7 @@ from .textfile import CsvReader, CsvWriter
 
 __all__ = [
     "KEEP_ALL",
+    "SEEDED_COLUMN",
     "STREAM_SUFFIXES",
     "Batch",
     "Layout",
@@ -64,6 +65,8 @@ class Reader(Protocol):
     withheld: list[str]
 
     def batches(self) -> Iterator[Batch]: ...
+
+    def fraction(self) -> float: ...
 
 
 class Writer(Protocol):

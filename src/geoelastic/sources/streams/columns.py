@@ -18,10 +18,13 @@ import pyarrow as pa
 from ...errors import InputError
 from ...levels import FloatArray
 
-__all__ = ["KEEP_ALL", "Batch", "Layout", "find_place_columns", "numbers", "tells_place"]
+__all__ = ["KEEP_ALL", "SEEDED_COLUMN", "Batch", "Layout", "find_place_columns", "numbers", "tells_place"]
 
 #: Given as a name to keep: keep every column.
 KEEP_ALL = "*"
+
+#: The column that marks rows made with a seed, which protect nobody.
+SEEDED_COLUMN = "geoelastic_seeded"
 
 _LAT_NAMES = ("lat", "latitude", "latdeg", "latitudedeg", "decimallatitude")
 _LON_NAMES = ("lon", "lng", "long", "longitude", "londeg", "longitudedeg", "decimallongitude")

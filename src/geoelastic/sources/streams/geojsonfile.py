@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from ...errors import FileError, InputError
 from .columns import Batch, Layout, tells_place
-from .plumbing import DEGREE_DECIMALS, open_read, open_write
+from .plumbing import DEGREE_DECIMALS, ByteSource, open_write
 
 __all__ = ["GeoJsonReader", "GeoJsonWriter", "is_lines"]
 
@@ -42,12 +42,12 @@ class GeoJsonReader:
         self._path, self._keep = path, keep
         self.withheld: list[str] = []
         self.layout = Layout(("id", "properties", "lat", "lon"), _REST)
-        with open_read(path):
-            pass
+        self._source = ByteSource(path)
+        self.fraction = self._source.fraction
 
     def batches(self) -> Iterator[Batch]:
         """The features in order."""
-        with open_read(self._path) as file:
+        with self._source.open() as file:
             text = io.TextIOWrapper(file, encoding="utf-8-sig")
             features = _lines(text) if is_lines(self._path.name) else _features(text)
             rows: list[tuple[float, float, str | None, str]] = []

@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from ...errors import FileError, InputError
-from .columns import Batch, Layout
-from .plumbing import decimals, open_read, open_write
+from .columns import SEEDED_COLUMN, Batch, Layout
+from .plumbing import ByteSource, decimals, open_write
 
 __all__ = ["GpxReader", "GpxWriter"]
 
@@ -35,13 +35,13 @@ class GpxReader:
         self._path = path
         self.withheld: list[str] = []
         self.layout = Layout((*_REST.names, "lat", "lon"), _REST)
-        with open_read(path):
-            pass
+        self._source = ByteSource(path)
+        self.fraction = self._source.fraction
 
     def batches(self) -> Iterator[Batch]:
         """The points in order."""
         rows: list[tuple[Any, ...]] = []
-        with open_read(self._path) as file:
+        with self._source.open() as file:
             try:
                 for row in self._points(file):
                     rows.append(row)
@@ -109,7 +109,7 @@ class GpxWriter:
         self._native = set(_REST.names) <= set(layout.rest.names)
         self._time = next((n for n in layout.rest.names if n.lower() in _TIME_NAMES), None)
         self._open: tuple[str, int, int] | None = None
-        seeded = " (seeded: for research only)" if "geoelastic_seeded" in layout.rest.names else ""
+        seeded = " (seeded: for research only)" if SEEDED_COLUMN in layout.rest.names else ""
         self._put('<?xml version="1.0" encoding="UTF-8"?>\n')
         self._put(f'<gpx version="1.1" creator="geoelastic{seeded}" xmlns="http://www.topografix.com/GPX/1/1">\n')
 

@@ -33,7 +33,7 @@ class ParquetReader:
     def __init__(self, path: Path, *, lat: str | None, lon: str | None, keep: Collection[str]) -> None:
         from pyarrow import parquet
 
-        self._path = path
+        self._path, self._rows_read = path, 0
         try:
             self._file = parquet.ParquetFile(path)
         except FileNotFoundError:
@@ -64,11 +64,16 @@ class ParquetReader:
         try:
             for record in self._file.iter_batches(_BATCH_ROWS, columns=[*self.layout.rest.names, *place]):
                 table = pa.Table.from_batches([record])
+                self._rows_read += table.num_rows
                 yield Batch(*self._latlon(table), table.select(self.layout.rest.names))
         except (pa.ArrowException, OSError) as error:
             if isinstance(error, FileError):
                 raise
             raise FileError(f"{self._path.name}: not a whole Parquet file") from None
+
+    def fraction(self) -> float:
+        """The share of the rows that have been read."""
+        return self._rows_read / max(1, int(self._file.metadata.num_rows))
 
     def _latlon(self, table: Any) -> tuple[FloatArray, FloatArray]:
         if self._geometry is None:

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -13,23 +15,44 @@ import pyarrow as pa
 from ...errors import FileError
 from ...levels import FloatArray
 
-__all__ = ["DEGREE_DECIMALS", "decimals", "open_read", "open_write"]
+__all__ = ["DEGREE_DECIMALS", "ByteSource", "decimals", "open_write"]
 
 #: Decimals of a degree in what is written: about a centimetre.
 DEGREE_DECIMALS = 7
 
 
-def open_read(path: Path) -> IO[bytes]:
-    """The bytes of a file, uncompressed."""
-    if not path.is_file():
-        raise FileError(f"{path}: there is no such file")
-    return cast(IO[bytes], gzip.open(path, "rb")) if path.suffix.lower() == ".gz" else path.open("rb")
+class ByteSource:
+    """The bytes of a file, uncompressed, and how much of it has been read."""
+
+    def __init__(self, path: Path) -> None:
+        if not path.is_file():
+            raise FileError(f"{path}: there is no such file")
+        self._path = path
+        self._raw: IO[bytes] | None = None
+
+    @contextmanager
+    def open(self) -> Iterator[IO[bytes]]:
+        """The file from its beginning."""
+        with self._path.open("rb") as raw:
+            self._raw = raw
+            yield cast(IO[bytes], gzip.GzipFile(fileobj=raw)) if self._path.suffix.lower() == ".gz" else raw
+        self._raw = None
+
+    def fraction(self) -> float:
+        """The share of the file that has been read, in [0, 1]."""
+        size = self._path.stat().st_size
+        return self._raw.tell() / size if self._raw is not None and not self._raw.closed and size else 0.0
 
 
 def open_write(path: Path, name: str) -> IO[bytes]:
     """A file to write, compressed if it is going to be called `name` with .gz."""
-    # no time stamp in the header: the same rows give the same file
-    return cast(IO[bytes], gzip.GzipFile(path, "wb", mtime=0)) if name.lower().endswith(".gz") else path.open("wb")
+    raw = path.open("wb")
+    if not name.lower().endswith(".gz"):
+        return raw
+    # neither time nor temporary name in the header: the same rows give the same file
+    compressed = gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0)
+    compressed.myfileobj = raw  # closed together with the compressed stream
+    return cast(IO[bytes], compressed)
 
 
 def decimals(degrees: FloatArray) -> Any:

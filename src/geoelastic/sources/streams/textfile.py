@@ -4,16 +4,17 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import Any
 
 import pyarrow as pa
 
 from ...errors import FileError, InputError
 from .columns import Batch, Layout, find_place_columns, numbers, tells_place
-from .plumbing import decimals, open_read, open_write
+from .plumbing import ByteSource, decimals, open_write
 
 __all__ = ["CsvReader", "CsvWriter"]
 
@@ -28,7 +29,8 @@ class CsvReader:
     """
 
     def __init__(self, path: Path, *, lat: str | None, lon: str | None, keep: Collection[str]) -> None:
-        self._path = path
+        self._path, self._source = path, ByteSource(path)
+        self.fraction = self._source.fraction
         self._delimiter, self._names, self._headless = self._head()
         self.lat, self.lon = find_place_columns(self._names, lat, lon, where=path.name)
         others = [n for n in self._names if n not in (self.lat, self.lon)]
@@ -38,7 +40,7 @@ class CsvReader:
         self.layout = Layout(order, kept, self.lat, self.lon)
 
     def _head(self) -> tuple[str, list[str], bool]:
-        with open_read(self._path) as file:
+        with self._source.open() as file:
             try:
                 first = file.read(_HEAD_BYTES).decode("utf-8-sig", errors="replace").splitlines()[:1]
             except (OSError, EOFError):
@@ -57,7 +59,7 @@ class CsvReader:
         from pyarrow import csv as arrow_csv
 
         text = dict.fromkeys(self._names, pa.string())
-        with open_read(self._path) as file:
+        with self._source.open() as file:
             try:
                 reader = arrow_csv.open_csv(
                     file,
@@ -87,26 +89,21 @@ class CsvWriter:
     """Rows as a delimited text file with a header."""
 
     def __init__(self, path: Path, layout: Layout, *, name: str) -> None:
-        from pyarrow import csv as arrow_csv
-
-        self._layout = layout
-        self._file: IO[bytes] = open_write(path, name)
-        delimiter = "\t" if ".tsv" in name.lower() or ".txt" in name.lower() else ","
-        order = layout.order
         if layout.geometry is not None:
-            order = (*(n for n in order if n != layout.geometry), "lat", "lon")
-            self._layout = Layout(order, layout.rest)
-        types = {self._layout.lat: pa.string(), self._layout.lon: pa.string()}
-        schema = pa.schema([(n, types.get(n) or _printable(layout.rest.field(n).type)) for n in order])
-        options = arrow_csv.WriteOptions(delimiter=delimiter, quoting_style="needed", quoting_header="needed")
-        self._schema, self._writer = schema, arrow_csv.CSVWriter(self._file, schema, write_options=options)
+            layout = Layout((*(n for n in layout.order if n != layout.geometry), "lat", "lon"), layout.rest)
+        self._layout = layout
+        self._file = io.TextIOWrapper(open_write(path, name), encoding="utf-8", newline="")
+        delimiter = "\t" if ".tsv" in name.lower() or ".txt" in name.lower() else ","
+        self._rows = csv.writer(self._file, delimiter=delimiter, lineterminator="\n")
+        self._rows.writerow(layout.order)
 
     def write(self, batch: Batch) -> None:
         place = {self._layout.lat: decimals(batch.lat), self._layout.lon: decimals(batch.lon)}
         try:
-            self._writer.write_table(self._layout.assemble(batch, place).cast(self._schema))
+            table = self._layout.assemble(batch, place).cast(pa.schema([(n, pa.string()) for n in self._layout.order]))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             raise InputError("lists and nested columns cannot be written as CSV: write .parquet or .geojson") from None
+        self._rows.writerows(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
     def __enter__(self) -> CsvWriter:
         return self
@@ -114,12 +111,7 @@ class CsvWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._writer.close()
         self._file.close()
-
-
-def _printable(kind: Any) -> Any:
-    return pa.string() if pa.types.is_dictionary(kind) else kind
 
 
 def _is_number(text: str) -> bool:

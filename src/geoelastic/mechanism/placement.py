@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Places to locations of a map, many at a time, with a stated policy for those that cannot be a secret there.
+
+A place can be missing, outside the map, or in its frame. What happens then is the caller's policy, and it is counted:
+
+- ``"error"`` (the default): nothing is reported, the error says how many;
+- ``"drop"``: such rows are left out;
+- ``"snap"``: the place is first moved to the border of the map and from there to the nearest cell that can be a secret;
+  the guarantee then is the one of the place it was moved to. A missing place cannot be moved and stays an error.
+
+Dropping tells that somebody was outside, which no mechanism on the map protects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import FrameError, InputError, OutsideError, require_choice
+from ..levels import FloatArray, IntArray
+from .randomness import RandomSource
+
+__all__ = ["POLICIES", "Placement", "Reports", "Tally", "groups"]
+
+POLICIES = ("error", "drop", "snap")
+
+BoolArray = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What became of the rows: `reports` were made; the rest says why a row was dropped or moved, by the policy."""
+
+    rows: int = 0
+    reports: int = 0
+    missing: int = 0
+    outside: int = 0
+    frame: int = 0
+    policy: str = "error"
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(
+            self.rows + other.rows,
+            self.reports + other.reports,
+            self.missing + other.missing,
+            self.outside + other.outside,
+            self.frame + other.frame,
+            other.policy,
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Reports:
+    """Reported places of the rows that were `kept`; `index` are their true locations on the map, if there is one."""
+
+    lat: FloatArray
+    lon: FloatArray
+    kept: BoolArray
+    tally: Tally
+    index: IntArray | None = field(repr=False)
+
+
+class Placement:
+    """Places to reports of one mechanism, by a policy. Made once for many batches."""
+
+    def __init__(self, mechanism: Any, policy: str = "error") -> None:
+        self._mechanism = mechanism
+        self.policy = require_choice("outside", policy, POLICIES)
+        self._metric: Any = getattr(mechanism, "metric", None)
+        self._grid: Any = self._metric.grid if self._metric is not None else getattr(mechanism, "grid", None)
+
+    @cached_property
+    def _secret_cells(self) -> BoolArray:
+        if self._metric is None:
+            return np.ones(self._grid.shape, dtype=np.bool_)
+        secret: BoolArray = np.asarray(self._metric.secret, dtype=np.bool_)[self._metric.locations.owner]
+        return secret
+
+    @cached_property
+    def _nearest_secret(self) -> IntArray:
+        """For every cell the (row, col) of the nearest that can be a secret."""
+        from scipy.ndimage import distance_transform_edt
+
+        nearest: IntArray = distance_transform_edt(~self._secret_cells, return_distances=False, return_indices=True)
+        return nearest
+
+    def report(
+        self,
+        lat: npt.ArrayLike,
+        lon: npt.ArrayLike,
+        *,
+        rng: RandomSource | None = None,
+        users: Sequence[Any] | None = None,
+    ) -> Reports:
+        """A report for every place the policy lets through; `users` says whose each is, where reports depend on it."""
+        lats, lons = np.asarray(lat, dtype=np.float64), np.asarray(lon, dtype=np.float64)
+        if lats.ndim != 1 or lats.shape != lons.shape:
+            raise InputError(f"'lat' and 'lon' must be two rows of equal length, got {lats.shape} and {lons.shape}")
+        missing = ~(np.isfinite(lats) & np.isfinite(lons))
+        _require_degrees(lats[~missing], lons[~missing])
+        if self._grid is None:
+            kept, tally = self._judge(missing, np.zeros_like(missing), np.zeros_like(missing))
+            lat2, lon2 = self._mechanism.sanitize_many(lats[kept], lons[kept], rng=rng)
+            return Reports(lat2, lon2, kept, tally, None)
+        row, col, kept, tally = self._cells(lats, lons, missing)
+        whose = None if users is None else [user for user, keep in zip(users, kept, strict=True) if keep]
+        if self._metric is None:
+            centres = self._grid.cell_to_latlon(row[kept], col[kept])
+            lat2, lon2 = self._mechanism.sanitize_many(*centres, rng=rng)
+            return Reports(lat2, lon2, kept, tally, None)
+        index = np.asarray(self._metric.locations.owner[row[kept], col[kept]], dtype=np.int64)
+        lat2, lon2 = self._grid.cell_to_latlon(*self._draw(index, rng, whose))
+        return Reports(np.asarray(lat2), np.asarray(lon2), kept, tally, index)
+
+    def _cells(
+        self, lat: FloatArray, lon: FloatArray, missing: BoolArray
+    ) -> tuple[IntArray, IntArray, BoolArray, Tally]:
+        """The cell of each place after the policy, which rows to keep, and the count."""
+        area = self._grid.area
+        x, y = area.to_xy(np.where(missing, area.lat, lat), np.where(missing, area.lon, lon))
+        row, col = self._grid.xy_to_cell(x, y)
+        outside = (row < 0) & ~missing
+        self._require_order(lat[~missing], lon[~missing], outside[~missing])
+        frame = ~missing & ~outside & ~self._secret_cells[row, col]
+        kept, tally = self._judge(missing, outside, frame)
+        if self.policy == "snap":
+            row, col = self._snap(x, y)
+        return row, col, kept, tally
+
+    def _draw(self, index: IntArray, rng: RandomSource | None, users: list[Any] | None) -> tuple[IntArray, IntArray]:
+        if users is None or not hasattr(self._mechanism, "for_user"):
+            rows, cols = self._mechanism.report_cells(index, rng)
+            return rows, cols
+        row, col = np.empty_like(index), np.empty_like(index)
+        for name, mine in groups(users):
+            row[mine], col[mine] = self._mechanism.for_user(name).report_cells(index[mine], rng)
+        return row, col
+
+    def _judge(self, missing: BoolArray, outside: BoolArray, frame: BoolArray) -> tuple[BoolArray, Tally]:
+        lost, beyond, framed = (int(np.count_nonzero(which)) for which in (missing, outside, frame))
+        if lost and self.policy != "drop":
+            raise InputError(f"{lost} of {missing.size} places are missing; leave them out with outside='drop'")
+        if self.policy == "error" and beyond + framed:
+            kind = OutsideError if beyond else FrameError
+            raise kind(
+                f"{beyond} of {missing.size} places lie outside the map and {framed} in its frame, where they cannot "
+                "be secrets; leave them out with outside='drop' or move them inside with outside='snap'"
+            )
+        kept = ~missing if self.policy == "snap" else ~(missing | outside | frame)
+        return kept, Tally(missing.size, int(np.count_nonzero(kept)), lost, beyond, framed, self.policy)
+
+    def _snap(self, x: FloatArray, y: FloatArray) -> tuple[IntArray, IntArray]:
+        if not (np.all(np.isfinite(x)) and np.all(np.isfinite(y))):
+            raise OutsideError("some places are too far from the map to be moved; leave them out with outside='drop'")
+        grid, nearest = self._grid, self._nearest_secret
+        row = np.clip(np.floor(y / grid.cell_m + grid.rows / 2), 0, grid.rows - 1).astype(np.int64)
+        col = np.clip(np.floor(x / grid.cell_m + grid.cols / 2), 0, grid.cols - 1).astype(np.int64)
+        return nearest[0][row, col].astype(np.int64), nearest[1][row, col].astype(np.int64)
+
+    def _require_order(self, lat: FloatArray, lon: FloatArray, outside: BoolArray) -> None:
+        """Where most places miss the map but would hit it with the columns swapped, the columns are swapped."""
+        if 2 * np.count_nonzero(outside) <= lat.size:
+            return
+        could_be = outside & (np.abs(lon) <= 90)
+        swapped = self._grid.latlon_to_cell(lon[could_be], lat[could_be])[0] >= 0
+        if 2 * np.count_nonzero(swapped) > lat.size:
+            raise InputError("latitude and longitude look mixed up: most places lie on the map only when swapped")
+
+
+def groups(names: Sequence[Any]) -> Iterator[tuple[str, IntArray]]:
+    """Each different name, as text, with the positions where it stands."""
+    unique, inverse = np.unique(np.array([str(name) for name in names], dtype=object), return_inverse=True)
+    order = np.argsort(inverse, kind="stable")
+    ends = np.cumsum(np.bincount(inverse, minlength=unique.size))
+    for name, positions in zip(unique, np.split(order, ends[:-1]), strict=True):
+        yield str(name), positions
+
+
+def _require_degrees(lat: FloatArray, lon: FloatArray) -> None:
+    if np.all(np.abs(lat) <= 90) and np.all(np.abs(lon) <= 360):
+        return
+    if np.all(np.abs(lat) <= 360) and np.all(np.abs(lon) <= 90):
+        raise InputError("latitude and longitude look mixed up: some latitudes are beyond 90 degrees; swap the columns")
+    if np.any(np.abs(lat) > 360):
+        raise InputError("places must be in degrees; these look like metres of a projection")
+    raise InputError("places must be (lat, lon) in degrees with lat in [-90, 90] and lon in [-180, 180]")

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole tables through a mechanism: arrays, data frames, files larger than memory. Policies: see `placement`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InputError
+from ..levels import IntArray
+from ..progress import progress_bar
+from ..sources.streams import KEEP_ALL, SEEDED_COLUMN, open_stream, tells_place, write_stream
+from .frames import open_frame
+from .placement import Placement, Reports, Tally, groups
+from .randomness import RandomSource
+
+__all__ = ["Visits", "sanitize_arrays", "sanitize_file", "sanitize_frame"]
+
+#: True locations by user, or their number where there is no map.
+Visits = dict[str, IntArray | int]
+
+
+def sanitize_arrays(
+    mechanism: Any, lat: npt.ArrayLike, lon: npt.ArrayLike, *, outside: str = "error", rng: RandomSource | None = None
+) -> Reports:
+    """Reports for two arrays of degrees."""
+    return Placement(mechanism, outside).report(lat, lon, rng=rng)
+
+
+def sanitize_frame(
+    mechanism: Any,
+    frame: Any,
+    *,
+    lat: str | None = None,
+    lon: str | None = None,
+    outside: str = "error",
+    keep: Collection[str] = (KEEP_ALL,),
+    rng: RandomSource | None = None,
+) -> Any:
+    """A pandas, GeoPandas or pyarrow table with every place replaced by a report; the same type comes out.
+
+    The place is the active geometry of a GeoDataFrame (points, in any reference system, which is kept) or two
+    columns, found by their names or given as `lat` and `lon`. Other columns stay as they are: those that may tell the
+    place (an address, an altitude) are named in the result's note, and `keep=()` leaves them out. The note is
+    ``attrs["geoelastic"]`` (pandas) or the metadata ``geoelastic`` of the schema (pyarrow): the tally, and `seeded`.
+    """
+    view = open_frame(frame, lat=lat, lon=lon)
+    reports = Placement(mechanism, outside).report(*view.latlon(), rng=rng)
+    telling = [name for name in view.others if tells_place(name)]
+    dropped = [name for name in view.others if tells_place(name, keep)]
+    note = reports.tally.as_dict() | {
+        "seeded": _is_seeded(rng),
+        "may_tell_place": [n for n in telling if n not in dropped],
+    }
+    return view.rebuilt(reports.kept, reports.lat, reports.lon, dropped, note)
+
+
+def sanitize_file(
+    mechanism: Any,
+    source: str | Path,
+    target: str | Path,
+    *,
+    lat: str | None = None,
+    lon: str | None = None,
+    outside: str = "error",
+    keep: Collection[str] = (),
+    users: str | None = None,
+    rng: RandomSource | None = None,
+    before_release: Callable[[Tally, Visits], None] | None = None,
+    progress: bool = False,
+) -> dict[str, Any]:
+    """A file of places to a file of reports, in bounded memory; see `geoelastic.sources.streams` for the formats.
+
+    Columns that tell the place are withheld unless named in `keep`. `users` names the column that says whose a row is.
+    `before_release` is called with the tally and the true locations by user (or their number, without a map) when all
+    reports are made and none is public yet: a ledger is charged there.
+    """
+    reader = open_stream(source, lat=lat, lon=lon, keep=keep)
+    layout, seeded = reader.layout, _is_seeded(rng)
+    if users is not None and users not in layout.rest.names:
+        raise InputError(f"{Path(source).name}: there is no column {users!r} for the users")
+    if seeded:
+        layout = layout.with_column(SEEDED_COLUMN, True)
+    placement, tally, visits = Placement(mechanism, outside), Tally(policy=outside), _Visits()
+    with write_stream(target, layout) as writer, progress_bar("sanitize", 1, show=progress) as bar:
+        for batch in reader.batches():
+            whose = None if users is None else batch.rest.column(users).to_pylist()
+            reports = placement.report(batch.lat, batch.lon, rng=rng, users=whose)
+            tally += reports.tally
+            visits.add(reports, whose)
+            done = batch.take(reports.kept, reports.lat, reports.lon)
+            writer.write(done.with_column(SEEDED_COLUMN, True) if seeded else done)
+            bar.update(reader.fraction(), note=f"{tally.rows:,} rows")
+        if before_release is not None:
+            before_release(tally, visits.by_user())
+    return tally.as_dict() | {"withheld": list(reader.withheld), "seeded": seeded}
+
+
+class _Visits:
+    """Where the rows of each user were, for the ledger; gone when the call ends."""
+
+    def __init__(self) -> None:
+        self._parts: dict[str, list[IntArray]] = {}
+        self._counts: dict[str, int] = {}
+
+    def add(self, reports: Reports, users: list[Any] | None) -> None:
+        kept = np.flatnonzero(reports.kept)
+        for name, mine in groups([""] * kept.size if users is None else [users[k] for k in kept]):
+            self._counts[name] = self._counts.get(name, 0) + mine.size
+            if reports.index is not None:
+                self._parts.setdefault(name, []).append(reports.index[mine].astype(np.int32))
+
+    def by_user(self) -> Visits:
+        if not self._parts:
+            return dict(self._counts)
+        return {name: np.concatenate(parts).astype(np.int64) for name, parts in self._parts.items()}
+
+
+def _is_seeded(rng: RandomSource | None) -> bool:
+    return rng is not None and bool(rng.seeded)
