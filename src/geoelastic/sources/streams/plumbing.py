@@ -46,9 +46,9 @@ class ByteSource:
 
 def open_write(path: Path, name: str) -> IO[bytes]:
     """A file to write, compressed if it is going to be called `name` with .gz."""
-    raw = path.open("wb")
     if not name.lower().endswith(".gz"):
-        return raw
+        return path.open("wb")
+    raw = path.open("wb", buffering=0)
     # neither time nor temporary name in the header: the same rows give the same file
     compressed = gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0)
     compressed.myfileobj = raw  # closed together with the compressed stream
