@@ -9,6 +9,7 @@ is complete the stages are removed.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -108,20 +109,30 @@ class Config:
 
 def run(config: Config, output: str | os.PathLike[str], *, progress: bool = False) -> Metric:
     """Build the metric of `config`, check it, write it to `output`, return it; a stopped run is taken up again."""
-    from .metric import build_metric
-
     target = require_writable(output)
     work = target.with_name(target.name + ".work")
     key = _key("metric", config)
     done = _finished(target, key)
     if done is not None:
         return done
-    mass = make_mass(config, work=work)
-    if key is not None:
-        mass = replace(mass, info=mass.info | {"run_key": key})
-    options = {"l_from": config.l_from, "l_top": config.l_top, "layout": config.layout, "workers": config.workers}
+    try:
+        mass = make_mass(config, work=work)
+        metric = _build(config, replace(mass, info=mass.info | {"run_key": key}), work, progress=progress)
+        metric.save(target)
+        shutil.rmtree(work, ignore_errors=True)
+    finally:
+        with contextlib.suppress(OSError):  # what is in it is what the next run takes up; empty, it is only in the way
+            work.rmdir()
+    return metric
+
+
+def _build(config: Config, mass: Mass, work: Path, *, progress: bool) -> Metric:
+    from .metric import build_metric
+
     work.mkdir(exist_ok=True)
-    metric = build_metric(
+    given = {"l_from": config.l_from, "l_top": config.l_top, "layout": config.layout, "workers": config.workers}
+    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    return build_metric(
         mass,
         requirement=config.make_requirement(),
         method=config.method,
@@ -131,11 +142,8 @@ def run(config: Config, output: str | os.PathLike[str], *, progress: bool = Fals
         fences=list(config.fences),
         checkpoint=work / "paper.checkpoint",
         progress=progress,
-        **{name: value for name, value in options.items() if value is not None},
+        **options,
     )
-    metric.save(target)
-    shutil.rmtree(work, ignore_errors=True)
-    return metric
 
 
 def _finished(target: Path, key: str | None) -> Metric | None:
@@ -148,7 +156,7 @@ def _finished(target: Path, key: str | None) -> Metric | None:
         metric = load(target)
     except FileError:
         return None
-    return metric if key in json.dumps(metric.info) else None
+    return metric if metric.info.get("run_key") == key else None
 
 
 def make_mass(config: Config, *, work: Path | None = None) -> Mass:
@@ -178,6 +186,8 @@ def _mass_from_npy(config: Config) -> Mass:
 
 
 def _quality(config: Config, work: Path | None) -> Quality:
+    if config.source.startswith("synthetic:") and config.recipe is not None:
+        raise InputError("a made-up map takes no recipe")
     key = None if work is None or config.source.startswith("synthetic:") else _key("quality", config)
     stage = None if work is None or key is None else work / f"quality-{key}.parquet"
     if stage is not None and stage.is_file():

@@ -16,7 +16,7 @@ from ..errors import CheckError, GeoelasticError
 __all__ = ["LATLON", "emit", "geo_command", "show_progress"]
 
 
-class _LatLon(click.ParamType):
+class _LatLon(click.ParamType):  # type: ignore[type-arg]
     name = "LAT,LON"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, float]:
@@ -37,14 +37,16 @@ LATLON = _LatLon()
 def geo_command(**settings: Any) -> Callable[[Callable[..., Any]], click.Command]:
     """A click command with --json and --progress whose function returns what is to be printed.
 
-    The function returns a dict. With --json it is printed as one JSON object; otherwise its "text" entry is printed if it
-    has one, else one "key: value" line an entry. Errors of geoelastic become one line on stderr: exit 1 for a failed
+    The function returns a dict. With --json it is printed as one JSON object; otherwise its "text" entry is printed if
+    it has one, else one "key: value" line an entry. Errors of geoelastic become one line on stderr: exit 1 for a failed
     check, 2 for bad input.
     """
 
     def decorate(function: Callable[..., Any]) -> click.Command:
         @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout and nothing else there.")
-        @click.option("--progress/--no-progress", default=None, help="Progress bars on stderr [default: on a terminal].")
+        @click.option(
+            "--progress/--no-progress", default=None, help="Progress bars on stderr [default: on a terminal]."
+        )
         @functools.wraps(function)
         def wrapper(as_json: bool, progress: bool | None, **options: Any) -> None:
             ctx = click.get_current_context()
@@ -61,7 +63,8 @@ def geo_command(**settings: Any) -> Callable[[Callable[..., Any]], click.Command
             if result and result.get("ok") is False:
                 sys.exit(1)
 
-        return click.command(**settings)(wrapper)
+        command: click.Command = click.command(**settings)(wrapper)
+        return command
 
     return decorate
 

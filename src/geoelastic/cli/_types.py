@@ -12,7 +12,7 @@ import click
 __all__ = ["LEVEL"]
 
 
-class _Level(click.ParamType):
+class _Level(click.ParamType):  # type: ignore[type-arg]
     """A level as a number or as the logarithm it stands for: 0.693, ln2, ln(2)."""
 
     name = "LEVEL"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,7 @@ def compare_png(
 def _running_median(x: FloatArray, y: FloatArray) -> tuple[list[Any], list[Any]]:
     edges = np.linspace(x.min(), x.max(), _BINS + 1)
     middle, median = [], []
-    for low, high in zip(edges[:-1], edges[1:], strict=True):
+    for low, high in pairwise(edges):
         inside = (x >= low) & (x <= high)
         if np.count_nonzero(inside) >= 3:
             middle.append((low + high) / 2)

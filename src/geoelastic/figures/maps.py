@@ -129,8 +129,9 @@ def _grey(metric: Metric) -> FloatArray:
     density = _mass_per_hectare(metric)
     floor = density[density > 0].min()
     shade = np.log(np.maximum(density, floor) / floor)
-    top = shade.max()
-    return shade / top if top > 0 else shade
+    top = float(shade.max())
+    grey: FloatArray = shade / top if top > 0 else shade
+    return grey
 
 
 def _here(metric: Metric, i: int) -> Mark:

@@ -11,6 +11,7 @@ import html
 import json
 import string
 import zlib
+from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -95,7 +96,7 @@ def _colours() -> list[list[int]]:
     return table
 
 
-def report_page(title: str, sections: list[tuple[str, str, bytes | None]], *, footer: str = "") -> str:
+def report_page(title: str, sections: Sequence[tuple[str, str, bytes | None]], *, footer: str = "") -> str:
     """A page of sections (heading, HTML text, PNG or None) with every picture inside it."""
     body = []
     for heading, text, png in sections:
