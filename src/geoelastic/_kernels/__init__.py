@@ -18,6 +18,7 @@ from .layout import LENGTH_BITS, centre_distance, neighbours, paint_owner, touch
 from .paper import merge_edges, paper_pass
 from .paths import UNREACHABLE, distances, ratios, shrink_factors
 from .report import report_distances, square_masses
+from .rings import simple_rings
 from .verify import adjacency, check_balls
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "report_distances",
     "share",
     "shrink_factors",
+    "simple_rings",
     "square_masses",
     "touching",
     "unpack_leaves",

@@ -1,23 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Features to cells: a point falls in one cell, a polygon is shared among the cells it covers, by area."""
+"""Features to cells: a point falls in one cell, an area is shared among the cells it covers, by area."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-import shapely
 
 from .._kernels import coverage
 from ..levels import FloatArray, IntArray
 from ..locations import Grid
-from ..sources.features import Features, Geometries
+from ..sources.areas import Areas
+from ..sources.features import Features
 
 __all__ = ["Shares", "share_features"]
 
-#: a polygon whose share of a cell is below this many cells' area is taken not to touch it: rounding, not geography
+#: an area whose share of a cell is below this many cells' area is taken not to touch it: rounding, not geography
 _LEAST_CELLS = 1e-9
-_CHUNK = 50_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,40 +34,28 @@ def share_features(features: Features, grid: Grid) -> Shares:
     row, col = grid.latlon_to_cell(features.lat, features.lon)
     point = np.flatnonzero(row >= 0)
     found = [(point, (row * grid.cols + col)[point], np.ones(len(point)))]
-    for first in range(0, len(features.polygons), _CHUNK):
-        feature, cell, share = _share_polygons(features.polygons[first : first + _CHUNK], grid)
-        found.append((feature + len(features.lat) + first, cell, share))
+    feature, cell, share = _share_areas(features.areas, grid)
+    found.append((feature + len(features.lat), cell, share))
     feature, cell, share = (np.concatenate(parts) for parts in zip(*found, strict=True))
     inside = np.bincount(feature, weights=share, minlength=features.n).astype(np.float64)
     return Shares(feature, cell, share, inside)
 
 
-def _share_polygons(polygons: Geometries, grid: Grid) -> tuple[IntArray, IntArray, FloatArray]:
-    corners, ring_start, area_start, hole = _rings(polygons)
-    x, y = grid.area.to_xy(corners[:, 1], corners[:, 0])
+def _share_areas(areas: Areas, grid: Grid) -> tuple[IntArray, IntArray, FloatArray]:
+    x, y = grid.area.to_xy(areas.lat, areas.lon)
     x, y = x / grid.cell_m + grid.cols / 2, y / grid.cell_m + grid.rows / 2
-    ring_area = _ring_areas(x, y, ring_start)
-    sign = np.where(hole, -1.0, 1.0) * np.sign(ring_area)
-    owner = np.repeat(np.arange(len(polygons)), np.diff(area_start))
-    total = np.bincount(owner, weights=sign * ring_area, minlength=len(polygons))
+    ring_area = _ring_areas(x, y, areas.ring_start)
+    sign = np.where(areas.hole, -1.0, 1.0) * np.sign(ring_area)
+    owner = np.repeat(np.arange(len(areas)), np.diff(areas.area_start))
+    total = np.bincount(owner, weights=sign * ring_area, minlength=len(areas))
     sign[~np.isfinite(sign)] = 0.0
-    feature, cell, covered = coverage(x, y, ring_start, area_start, sign, grid.rows, grid.cols, _LEAST_CELLS)
+    feature, cell, covered = coverage(
+        x, y, areas.ring_start, areas.area_start, sign, grid.rows, grid.cols, _LEAST_CELLS
+    )
     with np.errstate(divide="ignore", invalid="ignore"):
         share = covered / total[feature]
     real = np.isfinite(share) & (share > 0)
     return feature[real], cell[real], np.minimum(share[real], 1.0)
-
-
-def _rings(polygons: Geometries) -> tuple[FloatArray, IntArray, IntArray, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
-    """(lon, lat) corners, first corner of each ring, first ring of each polygon, and which rings are holes."""
-    if not len(polygons):
-        return np.empty((0, 2)), np.zeros(1, np.int64), np.zeros(1, np.int64), np.empty(0, np.bool_)
-    kind, corners, offsets = shapely.to_ragged_array(polygons, include_z=False)
-    ring_start, part_start = (np.asarray(o, dtype=np.int64) for o in offsets[:2])
-    area_start = part_start if kind == shapely.GeometryType.POLYGON else part_start[np.asarray(offsets[2], np.int64)]
-    hole = np.ones(len(ring_start) - 1, dtype=np.bool_)
-    hole[part_start[:-1][part_start[:-1] < len(hole)]] = False
-    return np.asarray(corners, dtype=np.float64), ring_start, area_start, hole
 
 
 def _ring_areas(x: FloatArray, y: FloatArray, ring_start: IntArray) -> FloatArray:

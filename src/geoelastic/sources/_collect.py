@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import shapely
 
-from .features import Bounds, Features, Geometries, TagRule, polygons_only, touches_bounds
+from .areas import Areas, Bounds, IntArray, polygons_only
+from .features import Features, TagRule
 
 __all__ = ["NO_AREA", "Collector", "parse_levels"]
 
@@ -45,7 +46,7 @@ class Collector:
         self._shape_rows: list[Row] = []
         self._rings: list[str] = []
         self._ring_rows: list[Row] = []
-        self._kept: list[Geometries] = []
+        self._kept: list[Areas] = []
         self._kept_rows: list[Row] = []
         self.lost: dict[str, list[str]] = {}
         self._without_area = self._outside = 0
@@ -110,28 +111,26 @@ class Collector:
     def _flush(self) -> None:
         """Keep those of the shapes so far that touch the bounds."""
         if self._shapes:
-            self._keep(np.asarray(shapely.from_wkb(self._shapes), dtype=object), self._shape_rows)
+            valid = polygons_only(np.asarray(shapely.from_wkb(self._shapes), dtype=object))
+            there = np.flatnonzero(~(shapely.is_missing(valid) | shapely.is_empty(valid)))
+            self._keep(Areas.from_shapely(valid[there]), there, self._shape_rows)
         if self._rings:
             # Parsing all coordinates in one go takes a tenth of the time of parsing every line as a geometry.
             corners = np.frombuffer(bytes.fromhex("".join(self._rings)), dtype="<f8").reshape(-1, 2)
             count = np.array([len(ring) for ring in self._rings]) // _CORNER_LENGTH
-            index = np.repeat(np.arange(len(count)), count)
-            polygons = shapely.polygons(shapely.linearrings(corners, indices=index))
-            self._keep(np.asarray(polygons, dtype=object), self._ring_rows)
+            lon, lat = np.ascontiguousarray(corners.T)
+            self._keep(*Areas.from_rings(lon, lat, np.concatenate([[0], np.cumsum(count)])), self._ring_rows)
         self._shapes, self._shape_rows, self._rings, self._ring_rows = [], [], [], []
 
-    def _keep(self, shapes: Geometries, rows: list[Row]) -> None:
+    def _keep(self, areas: Areas, index: IntArray, rows: list[Row]) -> None:
+        """Areas with the numbers of their rows; rows without an area had none."""
+        self._without_area += len(rows) - len(index)
         if self._bounds is not None:
-            near = touches_bounds(shapes, self._bounds)
+            near = areas.touching(self._bounds)
             self._outside += int(np.count_nonzero(~near))
-            shapes, rows = shapes[near], [rows[i] for i in np.flatnonzero(near)]
-        shapes = polygons_only(shapes)
-        missing = shapely.is_missing(shapes)
-        if missing.any():
-            self._without_area += int(np.count_nonzero(missing))
-            shapes, rows = shapes[~missing], [rows[i] for i in np.flatnonzero(~missing)]
-        self._kept.append(shapes)
-        self._kept_rows += rows
+            areas, index = areas.take(near), index[near]
+        self._kept.append(areas)
+        self._kept_rows += [rows[i] for i in index]
 
     def features(self, info: dict[str, Any]) -> Features:
         """All that was kept."""
@@ -144,7 +143,7 @@ class Collector:
         return Features.of_rows(
             self._lat,
             self._lon,
-            np.concatenate(self._kept) if self._kept else [],
+            Areas.concatenate(self._kept),
             value=value,
             rule=rule,
             code=code,

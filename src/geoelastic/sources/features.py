@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Features`: what a source found, as arrays of points and polygons in degrees, before any grid is known."""
+"""`Features`: what a source found, as arrays of points and areas in degrees, before any grid is known."""
 
 from __future__ import annotations
 
@@ -9,16 +9,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import shapely
 
-__all__ = ["Bounds", "Features", "Geometries", "TagRule", "in_bounds", "polygons_only", "touches_bounds"]
+from .areas import Areas, Bounds, FloatArray, IntArray
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-Geometries = npt.NDArray[np.object_]
-
-#: (lat_min, lon_min, lat_max, lon_max); lon_max > 180 across the 180th meridian
-Bounds = tuple[float, float, float, float]
+__all__ = ["Bounds", "Features", "TagRule", "in_bounds"]
 
 
 @dataclass(frozen=True)
@@ -42,7 +36,7 @@ class TagRule:
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """Points first, then polygons; every column has one entry per feature in that order.
+    """Points first, then areas; every column has one entry per feature in that order.
 
     `value`: what a feature is worth before any weight (1, a column of a table, a number of storeys). `rule`: index of
     the rule that chose it. `code`: index into `classes`. `hours`: index into `hours_text`, -1 where the source knows
@@ -51,7 +45,7 @@ class Features:
 
     lat: FloatArray
     lon: FloatArray
-    polygons: Geometries
+    areas: Areas
     value: FloatArray
     rule: IntArray
     code: IntArray
@@ -63,14 +57,14 @@ class Features:
 
     @property
     def n(self) -> int:
-        return len(self.lat) + len(self.polygons)
+        return len(self.lat) + len(self.areas)
 
     @classmethod
     def of_rows(
         cls,
         lat: npt.ArrayLike,
         lon: npt.ArrayLike,
-        polygons: Sequence[Any] | Geometries,
+        areas: Areas | None = None,
         *,
         value: npt.ArrayLike | None = None,
         rule: npt.ArrayLike | None = None,
@@ -83,12 +77,12 @@ class Features:
     ) -> Features:
         """Columns left out are 1 (value), 0 (rule, code) and -1 (hours)."""
         lat_, lon_ = np.asarray(lat, dtype=np.float64), np.asarray(lon, dtype=np.float64)
-        shapes = np.asarray(polygons, dtype=object)
-        n = len(lat_) + len(shapes)
+        areas = Areas.none() if areas is None else areas
+        n = len(lat_) + len(areas)
         return cls(
             lat_,
             lon_,
-            shapes,
+            areas,
             np.ones(n) if value is None else np.asarray(value, dtype=np.float64),
             np.zeros(n, np.int64) if rule is None else np.asarray(rule, dtype=np.int64),
             np.zeros(n, np.int64) if code is None else np.asarray(code, dtype=np.int64),
@@ -103,9 +97,9 @@ class Features:
     def box(self) -> Bounds | None:
         """The box of degrees around all features, None if there are none."""
         boxes = [(self.lat.min(), self.lon.min(), self.lat.max(), self.lon.max())] if len(self.lat) else []
-        if len(self.polygons):
-            x0, y0, x1, y1 = shapely.total_bounds(self.polygons)
-            boxes.append((y0, x0, y1, x1))
+        if len(self.areas):
+            south, west, north, east = self.areas.boxes()
+            boxes.append((south.min(), west.min(), north.max(), east.max()))
         if not boxes:
             return None
         low, high = np.min(boxes, axis=0), np.max(boxes, axis=0)
@@ -120,25 +114,3 @@ def in_bounds(lat: npt.ArrayLike, lon: npt.ArrayLike, bounds: Bounds) -> npt.NDA
         (lat_ >= lat_min) & (lat_ <= lat_max) & ((lon_ - lon_min) % 360 <= lon_max - lon_min)
     )
     return inside
-
-
-def touches_bounds(geometries: Geometries, bounds: Bounds) -> npt.NDArray[np.bool_]:
-    """Whose box meets a box, also one that crosses the 180th meridian."""
-    lat_min, lon_min, lat_max, lon_max = bounds
-    x0, y0, x1, y1 = shapely.bounds(geometries).T
-    meets = np.zeros(len(geometries), dtype=bool)
-    for turn in (-360, 0, 360):
-        meets |= (x1 + turn >= lon_min) & (x0 + turn <= lon_max)
-    result: npt.NDArray[np.bool_] = meets & (y1 >= lat_min) & (y0 <= lat_max)
-    return result
-
-
-def polygons_only(geometries: Geometries) -> Geometries:
-    """The same shapes made valid, without the lines and points that this can leave over; None where nothing is left."""
-    result = geometries.copy()
-    invalid = np.flatnonzero(~shapely.is_valid(geometries))
-    for i in invalid:
-        parts = shapely.get_parts(shapely.make_valid(geometries[i], method="structure", keep_collapsed=False))
-        parts = parts[shapely.get_dimensions(parts) == 2]
-        result[i] = shapely.union_all(parts) if len(parts) else None
-    return result

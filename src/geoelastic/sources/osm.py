@@ -18,7 +18,8 @@ import shapely
 
 from ..errors import FileError, MissingExtraError
 from ._collect import NO_AREA, Collector, Row
-from .features import Bounds, Features, TagRule
+from .areas import Bounds
+from .features import Features, TagRule
 
 __all__ = ["ODBL", "OSM_SUFFIXES", "osm_box", "read_osm"]
 

@@ -13,7 +13,8 @@ import shapely
 
 from ..errors import FileError, InputError, MissingExtraError
 from ._collect import Collector
-from .features import Bounds, Features, TagRule
+from .areas import Bounds
+from .features import Features, TagRule
 from .osm import ODBL
 
 __all__ = ["is_postgres", "read_postgis"]

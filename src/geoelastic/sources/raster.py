@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import shapely
 
 from ..errors import FileError, InputError, MissingExtraError, require_choice
-from .features import Bounds, Features
+from .areas import Areas, Bounds, FloatArray
+from .features import Features
 
 __all__ = ["RASTER_SUFFIXES", "raster_box", "read_raster"]
 
@@ -41,13 +41,13 @@ def read_raster(
         worth = values > 0
         empty = values == 0
     rows, cols = np.nonzero(worth)
-    shapes = _pixels(corners, rows, cols)
+    pixels = _pixels(corners, rows, cols)
     value = values[rows, cols]
     if per == "km2":
-        value = value * _area_km2(shapes)
+        value = value * _area_km2(pixels)
     dropped = {"no value, or a negative one": int(values.size - len(rows) - np.count_nonzero(empty))}
     info = {"source": Path(path).name, "pixels": int(values.size)}
-    return Features.of_rows([], [], shapes, value=value, classes=(class_name,), dropped=dropped, info=info)
+    return Features.of_rows([], [], _as_areas(pixels), value=value, classes=(class_name,), dropped=dropped, info=info)
 
 
 def raster_box(path: str | Path) -> Bounds:
@@ -112,7 +112,7 @@ def _window(data: Any, bounds: Bounds | None) -> Any:
     return Window(c0, r0, c1 - c0, r1 - r0)
 
 
-def _corners(data: Any, window: Any) -> npt.NDArray[np.float64]:
+def _corners(data: Any, window: Any) -> FloatArray:
     """(rows + 1, cols + 1, 2) degrees (lon, lat) of the corners of the window's pixels."""
     col, row = np.meshgrid(
         window.col_off + np.arange(window.width + 1.0), window.row_off + np.arange(window.height + 1.0)
@@ -121,18 +121,25 @@ def _corners(data: Any, window: Any) -> npt.NDArray[np.float64]:
     return np.stack([lon, lat], axis=-1).reshape(*col.shape, 2)
 
 
-def _pixels(
-    corners: npt.NDArray[np.float64], rows: npt.NDArray[Any], cols: npt.NDArray[Any]
-) -> npt.NDArray[np.object_]:
+def _pixels(corners: FloatArray, rows: npt.NDArray[Any], cols: npt.NDArray[Any]) -> FloatArray:
+    """(n, 5, 2) degrees (lon, lat) of the closed outlines of pixels."""
     ring = [corners[rows + dr, cols + dc] for dr, dc in ((0, 0), (1, 0), (1, 1), (0, 1), (0, 0))]
-    return np.asarray(shapely.polygons(np.stack(ring, axis=1)), dtype=object)
+    return np.stack(ring, axis=1)
 
 
-def _area_km2(shapes: npt.NDArray[np.object_]) -> npt.NDArray[np.float64]:
-    """Area on the ground of small quadrilaterals of degrees, by an equal-area projection."""
+def _as_areas(outlines: FloatArray) -> Areas:
+    n = len(outlines)
+    lon, lat = np.ascontiguousarray(outlines.reshape(-1, 2).T)
+    return Areas(lon, lat, 5 * np.arange(n + 1), np.arange(n + 1), np.zeros(n, dtype=np.bool_))
+
+
+def _area_km2(outlines: FloatArray) -> FloatArray:
+    """Area on the ground of small quadrilaterals of degrees, by an equal-area projection and the shoelace formula."""
     from pyproj import Transformer
 
     equal_area = Transformer.from_crs("EPSG:4326", "EPSG:6933", always_xy=True)
-    flat = shapely.transform(shapes, lambda xy: np.column_stack(equal_area.transform(xy[:, 0], xy[:, 1])))
-    result: npt.NDArray[np.float64] = shapely.area(flat) / 1e6
-    return result
+    x, y = equal_area.transform(outlines[..., 0], outlines[..., 1])
+    x, y = x - x[:, :1], y - y[:, :1]
+    twice = np.sum(x[:, :-1] * y[:, 1:] - x[:, 1:] * y[:, :-1], axis=1)
+    area: FloatArray = np.abs(twice) / 2e6
+    return area

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import shapely
 
 from ..errors import FileError, InputError, MissingExtraError
-from .features import Geometries
+from .areas import Geometries
 
 __all__ = ["TABLE_SUFFIXES", "Table", "read_table"]
 

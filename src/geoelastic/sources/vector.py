@@ -14,7 +14,8 @@ import numpy.typing as npt
 import shapely
 
 from ..errors import InputError, require_positive
-from .features import Bounds, Features, Geometries, in_bounds, polygons_only, touches_bounds
+from .areas import Areas, Bounds, Geometries, polygons_only
+from .features import Features, in_bounds
 from .tables import Table, read_table
 
 __all__ = ["Condition", "read_vector"]
@@ -124,9 +125,9 @@ def _from_places(
         squares = _squares(lat[keep], lon[keep], require_positive("side_m", side_m), side_crs, table.name)
         rows = np.flatnonzero(keep)
         if bounds is not None:
-            near = touches_bounds(squares, bounds)
+            near = squares.touching(bounds)
             dropped["outside the area"] = int(np.count_nonzero(~near))
-            squares, rows = squares[near], rows[near]
+            squares, rows = squares.take(near), rows[near]
         return Features.of_rows(
             [], [], squares, value=worth[rows], code=code[rows], classes=classes, dropped=dropped, info=info
         )
@@ -135,7 +136,7 @@ def _from_places(
         dropped["outside the area"] = int(np.count_nonzero(keep & ~inside))
         keep &= inside
     return Features.of_rows(
-        lat[keep], lon[keep], [], value=worth[keep], code=code[keep], classes=classes, dropped=dropped, info=info
+        lat[keep], lon[keep], value=worth[keep], code=code[keep], classes=classes, dropped=dropped, info=info
     )
 
 
@@ -156,7 +157,7 @@ def _from_geometry(
     if bounds is not None:
         near = np.zeros(len(geometry), dtype=bool)
         known = np.flatnonzero(shape | point)
-        near[known] = touches_bounds(geometry[known], bounds)
+        near[known] = _touching(geometry[known], bounds)
         dropped["outside the area"] = int(np.count_nonzero(keep & (shape | point) & ~near))
         keep = keep & near
     points, areas = np.flatnonzero(keep & point), np.flatnonzero(keep & shape)
@@ -168,7 +169,7 @@ def _from_geometry(
     return Features.of_rows(
         shapely.get_y(geometry[points]),
         shapely.get_x(geometry[points]),
-        valid[there],
+        Areas.from_shapely(valid[there]),
         value=worth[rows],
         code=code[rows],
         classes=classes,
@@ -194,7 +195,7 @@ def _check_not_swapped(
 
 def _squares(
     lat: npt.NDArray[np.float64], lon: npt.NDArray[np.float64], side_m: float, crs: str | None, name: str
-) -> Geometries:
+) -> Areas:
     from pyproj import CRS, Transformer
     from pyproj.exceptions import CRSError
 
@@ -211,5 +212,16 @@ def _squares(
     corner_x = np.stack([x - half, x + half, x + half, x - half, x - half], axis=1)
     corner_y = np.stack([y - half, y - half, y + half, y + half, y - half], axis=1)
     lons, lats = transformer.transform(corner_x.ravel(), corner_y.ravel(), direction="INVERSE")
-    rings = np.stack([lons, lats], axis=-1).reshape(-1, 5, 2)
-    return np.asarray(shapely.polygons(rings), dtype=object)
+    n = len(lat)
+    return Areas(lons, lats, 5 * np.arange(n + 1), np.arange(n + 1), np.zeros(n, dtype=np.bool_))
+
+
+def _touching(geometry: Geometries, bounds: Bounds) -> npt.NDArray[np.bool_]:
+    """Whose box meets the bounds, also across the 180th meridian."""
+    lat_min, lon_min, lat_max, lon_max = bounds
+    west, south, east, north = shapely.bounds(geometry).T
+    meets = np.zeros(len(geometry), dtype=np.bool_)
+    for turn in (-360, 0, 360):
+        meets |= (east + turn >= lon_min) & (west + turn <= lon_max)
+    result: npt.NDArray[np.bool_] = meets & (north >= lat_min) & (south <= lat_max)
+    return result
