@@ -17,6 +17,7 @@ _COMMANDS = {
     "bench": "bench",
     "build": "build",
     "demo": "demo",
+    "fence": "fence",
     "info": "info",
     "map": "map",
     "verify": "verify",

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The choice of a fence that says nothing about where in it the place is: random halving of a public map.
 
-Begin with all cells. Draw a wavy cut at random, without looking at the place, such that each side holds the crowd that
-is asked for; keep the side with the place; go on until no such cut is found. What is left is the core. The fence is
-the core and a margin around it, so that no track is seen within the margin of the place.
+Begin with all cells of a region. Draw a wavy cut at random, without looking at the place, such that each side holds the
+crowd that is asked for; keep the side with the place; go on until no such cut is found. What is left is the core. The
+fence is the core and a margin around it, so that no track is seen within the margin of the place.
 
 Guarantee: for any two cells x, x' of a core C, P(C | x) = P(C | x'), because every draw and every test depends on the
 part that is being cut and not on the place, and x and x' go the same way at every cut. So to one who sees the fence
@@ -17,20 +17,17 @@ from __future__ import annotations
 
 import math
 import secrets
-from dataclasses import dataclass
-from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 from scipy.ndimage import distance_transform_edt, label
 
-from ..area import Area
-from ..errors import InputError, MassError, OutsideError, require_latlon, require_nonnegative, require_positive
+from ..errors import MassError, OutsideError
 from ..levels import FloatArray
-from ..locations import Grid
+from .crowds import Crowd
 
-__all__ = ["Crowd", "Draws", "area_crowd", "random_core", "widened"]
+__all__ = ["Draws", "random_core", "widened"]
 
 Mask = npt.NDArray[np.bool_]
 Index = npt.NDArray[np.int64]
@@ -43,7 +40,6 @@ _SHARE = 0.3
 _GOOD_SHAPE = 0.65
 #: Amplitude of the waves of a cut, as a share of the part's side; two waves with up to two periods over the part.
 _WAVE = 0.08
-_BLOCK_DEG = 0.25
 
 
 class Draws(Protocol):
@@ -59,80 +55,22 @@ class _System:
         return secrets.randbelow(n)
 
 
-@dataclass(frozen=True, eq=False)
-class Crowd:
-    """What the core of a fence has to hold: at least `amount` of `cells` (a public map of buildings, POIs, mass, ...).
-
-    `unit` names it. `margin_m` is the width of the strip around the core. `start` is the part of the grid that is cut
-    up, all of it if None. `min_cells` keeps a single tall building from being a core of its own.
-    """
-
-    grid: Grid
-    cells: FloatArray
-    amount: float
-    unit: str
-    margin_m: float = 300.0
-    min_cells: int = 9
-    start: Mask | None = None
-
-    def __post_init__(self) -> None:
-        require_positive("amount", self.amount)
-        require_nonnegative("margin_m", self.margin_m)
-        if self.cells.shape != self.grid.shape:
-            raise InputError(f"'cells' must have the grid's shape {self.grid.shape}, got {self.cells.shape}")
-        if not np.all(np.isfinite(self.cells) & (self.cells >= 0)):
-            raise InputError("'cells' must be finite numbers >= 0 in every cell")
-
-
-def area_crowd(lat: float, lon: float, *, area_km2: float = 1.0, margin_m: float = 300, cell_m: float = 50) -> Crowd:
-    """Without a map of people: so many km² of the block of a quarter of a degree that holds the place.
-
-    The blocks lie at multiples of a quarter of a degree of latitude and a whole fraction of its circle, the same for
-    everybody.
-    """
-    lat, lon = require_latlon(lat, lon)
-    area_km2, cell_m = require_positive("area_km2", area_km2), require_positive("cell_m", cell_m)
-    margin_m = require_nonnegative("margin_m", margin_m)
-    south = min(math.floor(lat / _BLOCK_DEG), math.ceil(90 / _BLOCK_DEG) - 1) * _BLOCK_DEG
-    blocks = max(3, round(360 / _BLOCK_DEG * math.cos(math.radians(south + _BLOCK_DEG / 2))))
-    west = math.floor((lon + 180) % 360 * blocks / 360) * 360 / blocks - 180
-    grid, cells, start = _block(south, west, 360 / blocks, margin_m, cell_m)
-    return Crowd(grid, cells, area_km2, "km²", margin_m, start=start)
-
-
-@lru_cache(maxsize=16)
-def _block(
-    south: float, west: float, width_deg: float, margin_m: float, cell_m: float
-) -> tuple[Grid, FloatArray, Mask]:
-    """The grid over a block and its margin, the km² of its cells, and which of them are the block's own."""
-    north = south + _BLOCK_DEG
-    block = Area.from_bounds(south, west, north, west + width_deg)
-    wide = Area(block.lat, block.lon, block.width_m + 2 * margin_m, block.height_m + 2 * margin_m)
-    grid = Grid.over(wide, cell_m)
-    lat, lon = grid.cell_to_latlon(*np.indices(grid.shape))
-    # the grid reaches over the block, for the margin: cells beyond it, but for its rim, belong to other blocks
-    rim = cell_m / 111_000
-    rim_lon = rim / max(0.01, math.cos(math.radians(north)))
-    turned = (lon - west + 540) % 360 - 180
-    start = (lat > south - rim) & (lat < north + rim) & (turned > -rim_lon) & (turned < width_deg + rim_lon)
-    return grid, np.full(grid.shape, (cell_m / 1000) ** 2), start
-
-
 def random_core(crowd: Crowd, lat: float, lon: float, *, rng: Draws | None = None) -> Mask:
     """The cells of the core of a fence around a place, drawn by random halving.
 
-    Raises `OutsideError` if the place is not on the map and `MassError` if the whole map does not hold the amount.
+    Raises `OutsideError` if the place is not on the map and `MassError` if its region does not hold the amount.
     Randomness is the operating system's unless `rng` is given.
     """
     grid, draws = crowd.grid, _System() if rng is None else rng
     home = int(np.ravel_multi_index(grid.locate(lat, lon), grid.shape))
-    part: Index = np.arange(grid.rows * grid.cols) if crowd.start is None else np.flatnonzero(crowd.start)
-    if home not in part:
+    region = crowd.regions.ravel()
+    if region[home] == 0:
         raise OutsideError("the place is outside the part of the map that fences are drawn on")
+    part: Index = np.flatnonzero(region == region[home])
     weight = crowd.cells.ravel()
     if not weight[part].sum() >= crowd.amount:
         held = f"{weight[part].sum():.6g} {crowd.unit}"
-        raise MassError(f"the whole map holds {held}, less than the {crowd.amount:g} asked of the core of a fence")
+        raise MassError(f"the map around the place holds {held}, less than the {crowd.amount:g} asked of a fence")
     while (cut := _draw_cut(part, weight[part], crowd, draws)) is not None:
         part = part[cut == cut[np.searchsorted(part, home)]]
     core = np.zeros(grid.rows * grid.cols, dtype=bool)

@@ -22,7 +22,15 @@ from ..area import Area
 from ..errors import FileError, InputError, OutsideError, require_latlon, require_positive
 from ..locations import Grid
 
-__all__ = ["cells_to_shape", "disc", "fence_outlines", "fences_to_cells", "fences_to_geojson", "read_fences"]
+__all__ = [
+    "cells_to_shape",
+    "disc",
+    "fence_outlines",
+    "fences_to_cells",
+    "fences_to_geojson",
+    "read_fences",
+    "read_named_fences",
+]
 
 IndexArray = npt.NDArray[np.int32]
 _KINDS = "a GeoJSON Polygon, MultiPolygon, Point with the property 'radius_m', Feature or FeatureCollection"
@@ -54,14 +62,19 @@ def read_fences(source: Any) -> list[Any]:
 
     A disc is a Point feature with the property ``radius_m``.
     """
+    return [fence for fence, _ in read_named_fences(source)]
+
+
+def read_named_fences(source: Any) -> list[tuple[Any, dict[str, Any]]]:
+    """The same with the properties of each feature."""
     if isinstance(source, str | Path):
         return _from_object(_read_json(Path(source)), {})
     if isinstance(source, Mapping):
         return _from_object(source, {})
     if hasattr(source, "geom_type"):
-        return [_checked(source)]
+        return [(_checked(source), {})]
     if isinstance(source, Iterable):
-        return [fence for item in source for fence in read_fences(item)]
+        return [fence for item in source for fence in read_named_fences(item)]
     raise InputError(f"a fence must be {_KINDS}, a file of it or a shapely polygon, got {type(source).__name__}")
 
 
@@ -72,7 +85,7 @@ def _read_json(path: Path) -> Any:
         raise FileError(f"{path.name} must be a GeoJSON file of fences, but is not JSON") from error
 
 
-def _from_object(item: Any, properties: Mapping[str, Any]) -> list[Any]:
+def _from_object(item: Any, properties: Mapping[str, Any]) -> list[tuple[Any, dict[str, Any]]]:
     kind = item.get("type") if isinstance(item, Mapping) else None
     if kind == "FeatureCollection":
         return [fence for part in _entries(item, "features") for fence in _from_object(part, {})]
@@ -87,7 +100,7 @@ def _from_object(item: Any, properties: Mapping[str, Any]) -> list[Any]:
             lon, lat = map(float, item["coordinates"][:2])
         except (KeyError, TypeError, ValueError) as error:
             raise InputError("a Point must have 'coordinates' [lon, lat] in degrees") from error
-        return [disc(lat, lon, properties["radius_m"])]
+        return [(disc(lat, lon, properties["radius_m"]), dict(properties))]
     if kind in ("Polygon", "MultiPolygon"):
         try:
             geometry = shape(item)
@@ -95,7 +108,7 @@ def _from_object(item: Any, properties: Mapping[str, Any]) -> list[Any]:
             raise InputError(
                 f"a {kind} must have 'coordinates' as GeoJSON has them: rings of [lon, lat] pairs"
             ) from error
-        return [_checked(geometry)]
+        return [(_checked(geometry), dict(properties))]
     raise InputError(f"a fence must be {_KINDS}, got {kind or type(item).__name__!s}")
 
 
