@@ -16,31 +16,38 @@ from .conformal import SCALE_BITS, conformal_weights, share
 from .coverage import coverage
 from .layout import LENGTH_BITS, centre_distance, neighbours, paint_owner, touching, unpack_leaves
 from .paper import merge_edges, paper_pass
-from .paths import UNREACHABLE, distances, ratios, shrink_factors
+from .paths import LIVE, SETTLED, UNREACHABLE, begin, clear, distances, expand, ratios, shrink_factors, workspace
 from .report import report_distances, square_masses
 from .rings import simple_rings
+from .sampling import add_to_shells, find_in_shell, mean_distances, profiles
 from .verify import adjacency, check_balls
 
 __all__ = [
     "LENGTH_BITS",
+    "LIVE",
     "SCALE_BITS",
+    "SETTLED",
     "UNREACHABLE",
+    "add_to_shells",
     "adjacency",
+    "begin",
     "centre_distance",
     "check_balls",
+    "clear",
     "conformal_weights",
-    "coverage",
     "distances",
+    "expand",
+    "find_in_shell",
+    "mean_distances",
     "merge_edges",
     "neighbours",
     "paint_owner",
     "paper_pass",
+    "profiles",
     "ratios",
-    "report_distances",
     "share",
     "shrink_factors",
-    "simple_rings",
-    "square_masses",
     "touching",
     "unpack_leaves",
+    "workspace",
 ]

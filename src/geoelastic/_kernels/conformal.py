@@ -20,13 +20,20 @@ def conformal_weights(start, index, length, scale):
 
 
 @njit(cache=True, nogil=True)
-def smooth(start, index, value):
-    """Mean of a value over each vertex (counted as often as it has neighbours) and its neighbours."""
-    out = np.empty(value.size, np.float64)
+def share(start, index, value):
+    """Each vertex's value averaged with the mean of its neighbours' values; NaN is unknown, and 0 where nothing is known."""
+    out = np.zeros(value.size, np.float64)
     for i in range(start.size - 1):
         total = 0.0
+        known = 0
         for a in range(start[i], start[i + 1]):
-            total += value[index[a]]
-        degree = start[i + 1] - start[i]
-        out[i] = (total + degree * value[i]) / (2 * degree) if degree > 0 else value[i]
+            if not np.isnan(value[index[a]]):
+                total += value[index[a]]
+                known += 1
+        if known > 0 and not np.isnan(value[i]):
+            out[i] = (total / known + value[i]) / 2
+        elif known > 0:
+            out[i] = total / known
+        elif not np.isnan(value[i]):
+            out[i] = value[i]
     return out

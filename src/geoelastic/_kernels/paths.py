@@ -11,6 +11,9 @@ from numba import njit
 
 UNREACHABLE = np.int32(2**31 - 1)
 
+#: A scale that must shrink shrinks by at least this factor, so that repairs end.
+MAX_SHRINK = 1 - 2.0**-11
+
 # Slots of `state`: current distance, entries used, vertices settled, live entries, mass settled.
 DISTANCE, ENTRIES, SETTLED, LIVE, MASS = 0, 1, 2, 3, 4
 
@@ -81,6 +84,20 @@ def expand(start, index, weight, mass, dist, head, entry_vertex, entry_next, ord
 
 
 @njit(cache=True, nogil=True)
+def insert(vertex, distance, dist, head, entry_vertex, entry_next, state):
+    """Queue a vertex at a distance not below the current one, as if the source had an edge to it."""
+    if distance < dist[vertex]:
+        dist[vertex] = distance
+        used = state[ENTRIES]
+        slot = distance & (head.size - 1)
+        entry_vertex[used] = vertex
+        entry_next[used] = head[slot]
+        head[slot] = used
+        state[ENTRIES] += 1
+        state[LIVE] += 1
+
+
+@njit(cache=True, nogil=True)
 def clear(dist, head, entry_vertex, state):
     """Make the workspace ready for the next source."""
     if state[LIVE] > 0:
@@ -143,8 +160,8 @@ def _least_ratio(mass, dist, order, settled, total, table):
 
 
 @njit(cache=True, nogil=True)
-def shrink_factors(start, index, weight, mass, buckets, table, sources):
-    """For each vertex, the least sqrt(r(x)) over the sources x that fall short (r < 1) and whose violating ball holds it.
+def shrink_factors(start, index, weight, mass, buckets, table, sources, exponent):
+    """For each vertex, the least r(x)^exponent over the sources x that fall short (r < 1) and whose violating ball holds it.
 
     Returns the factors (1 where nothing falls short) and the sources' ratios.
     """
@@ -157,7 +174,7 @@ def shrink_factors(start, index, weight, mass, buckets, table, sources):
         expand(start, index, weight, mass, dist, head, entry_vertex, entry_next, order, state, top, top, table[top])
         least[k], level = _least_ratio(mass, dist, order, state[SETTLED], state[MASS], table)
         if least[k] < 1.0:
-            shrink = np.sqrt(least[k])
+            shrink = min(least[k] ** exponent, MAX_SHRINK)
             for j in range(state[SETTLED]):
                 if dist[order[j]] > level + 1:
                     break

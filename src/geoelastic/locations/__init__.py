@@ -2,6 +2,6 @@
 """Where one can be: a grid of cells over an area, and the locations made of them (single cells, or leaves of a quadtree)."""
 
 from .grid import Grid
-from .layout import Locations, adaptive, uniform
+from .layout import Locations, adaptive, from_exponents, uniform
 
-__all__ = ["Grid", "Locations", "adaptive", "uniform"]
+__all__ = ["Grid", "Locations", "adaptive", "from_exponents", "uniform"]

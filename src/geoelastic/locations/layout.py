@@ -80,6 +80,12 @@ class Locations:
         """A per-cell array that is constant on each location, read at the south-west cell."""
         return cells[self.row, self.col]
 
+    def inside(self, margin_cells: int) -> BoolArray:
+        """Whether each location keeps at least this distance from the border of the grid, with all its cells."""
+        low, row_end, col_end = margin_cells, self.grid.rows - margin_cells, self.grid.cols - margin_cells
+        rows = (self.row >= low) & (self.row + self.size <= row_end)
+        return rows & (self.col >= low) & (self.col + self.size <= col_end)
+
     def neighbours(self, group: IndexArray | None = None) -> tuple[IntArray, IndexArray, IndexArray]:
         """CSR (start, index, length) of the neighbour graph; see `_kernels.layout` for the rule and the unit of length.
 
@@ -102,7 +108,12 @@ def uniform(grid: Grid) -> Locations:
 
 
 def adaptive(
-    grid: Grid, mass_units: IntArray, *, max_mass_units: int, max_size: int = 64, separate: npt.NDArray[Any] | None = None
+    grid: Grid,
+    mass_units: IntArray,
+    *,
+    max_mass_units: int,
+    max_size: int = 64,
+    separate: npt.NDArray[Any] | None = None,
 ) -> Locations:
     """Leaves of at most `max_mass_units` and `max_size` cells a side, 2:1 balanced; a leaf never mixes values of `separate`.
 

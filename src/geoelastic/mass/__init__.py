@@ -3,7 +3,7 @@
 
 from .city import WHERE_QUALITY_IS, City, read_city
 from .mass import Mass, mass_from_quality
-from .requirement import Custom, Linear, Quadratic, Requirement, Step
+from .requirement import Custom, Linear, Quadratic, Requirement, Step, requirement_from_dict
 
 __all__ = [
     "WHERE_QUALITY_IS",
@@ -16,4 +16,5 @@ __all__ = [
     "Step",
     "mass_from_quality",
     "read_city",
+    "requirement_from_dict",
 ]

@@ -135,7 +135,12 @@ class Custom(Requirement):
 
     def to_dict(self) -> dict[str, Any]:
         levels = [k * MAX_LEVEL / 4096 for k in range(4097)]
-        return {"kind": "custom", "name": self.name, "levels": levels, "masses": [self.mass_at(level) for level in levels]}
+        return {
+            "kind": "custom",
+            "name": self.name,
+            "levels": levels,
+            "masses": [self.mass_at(level) for level in levels],
+        }
 
 
 def requirement_from_dict(data: dict[str, Any]) -> Requirement:
@@ -151,5 +156,3 @@ def requirement_from_dict(data: dict[str, Any]) -> Requirement:
         levels, masses = np.array(data["levels"]), np.array(data["masses"])
         return Custom(lambda level: float(masses[np.searchsorted(levels, level)]), data["name"])
     raise InputError(f"'requirement' must be quadratic, linear, step or custom, got {kind!r}")
-
-

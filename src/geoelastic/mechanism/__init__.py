@@ -1,1 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
+"""Mechanisms: from a metric to reports, with a guarantee that can be asked for."""
+
+from .base import Mechanism
+from .elastic import ElasticMechanism
+from .randomness import RandomSource, ReplayRandom, SeededRandom, SystemRandom
+
+__all__ = ["ElasticMechanism", "Mechanism", "RandomSource", "ReplayRandom", "SeededRandom", "SystemRandom"]

@@ -1,1 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
+"""Distinguishability metrics: both builders, the Euclidean metric, fences, verification, files."""
+
+from .build import build_metric
+from .file import load
+from .graph import Graph
+from .metric import Metric
+from .verify import verify
+
+__all__ = ["Graph", "Metric", "build_metric", "load", "verify"]

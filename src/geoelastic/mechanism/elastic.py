@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ElasticMechanism`: the exponential mechanism over a metric, with full support and exact integer weights.
+
+K(x)(z) = measure(z) w(d(x, z)) / S(x). With exponent 1/2 it is d-private for any metric and any measure: the weights differ by at most e^(d/2) and
+so do the normalisers. A larger exponent is d-private if |ln S(x) - ln S(x')| <= (1 - exponent) x (edge's level) on every edge,
+which `certify` checks.
+"""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _kernels as kernels
+from ..errors import FrameError, InputError, require_count
+from ..levels import UNREACHABLE, FloatArray, IntArray
+from ..metric import Metric
+from ..metric.threads import worker_count
+from .measures import output_measure
+from .randomness import RandomSource, SeededRandom, SystemRandom
+from .sampler import Sampler
+from .weights import HALF, exponent_fraction, make_weights
+
+__all__ = ["ElasticMechanism"]
+
+
+class ElasticMechanism:
+    """Report locations through a metric.
+
+    Guarantee: ln K(x)(z)/K(x')(z) <= d(x, x') for all secrets x, x' and all reports z; inside a fence reports are even over the fence, whatever
+    the place. Distribution: exactly `probabilities(i)`; integers only from distance to report. Assumptions: the operating system's random
+    bytes are uniform. Cost: one bounded search a report, usually a few milliseconds. References: McSherry and Talwar 2007;
+    Chatzikokolakis, Palamidessi and Stronati 2015.
+
+    `output`: "mass" (default), "uniform", "mass^GAMMA", or numbers, one a location; `never`: a mask of what must not be reported. `exponent`: 1/2, or a larger
+    one that `certify` has shown to be private, or "certified" to find it.
+    """
+
+    def __init__(
+        self, metric: Metric, *, output: str | npt.ArrayLike = "mass", exponent: float | Fraction | str = HALF,
+        never: npt.ArrayLike | None = None,
+    ) -> None:  # fmt: skip
+        self._metric = metric
+        self._measure = output_measure(metric, output, never=never)
+        self.output = output if isinstance(output, str) else "given"
+        if isinstance(exponent, str):
+            if exponent != "certified":
+                raise InputError(f"'exponent' must be a number in (0, 1] or 'certified', got {exponent!r}")
+            from .certify import certify
+
+            exponent = Fraction(certify(self)["exponent"])
+        self._weights = make_weights(exponent_fraction(exponent))
+
+    @property
+    def metric(self) -> Metric:
+        return self._metric
+
+    @property
+    def measure(self) -> IntArray:
+        """The integer output measure of each location."""
+        return self._measure
+
+    @property
+    def exponent(self) -> Fraction:
+        return self._weights.exponent
+
+    @property
+    def weights(self) -> Any:
+        """The integer weights by distance."""
+        return self._weights
+
+    def probabilities(self, i: int) -> FloatArray:
+        """The probability of reporting each location from location i."""
+        fence = self._metric.fence
+        if fence[self._secret(i)] > 0:
+            even = np.where(fence == fence[i], self._metric.locations.area_cells, 0).astype(np.float64)
+            return even / float(even.sum())
+        weighted = self._weighted(self._metric.distance_units_from(i))
+        total: float = math.fsum(weighted)
+        return weighted / total
+
+    def sample(self, i: int, size: int = 1, *, rng: RandomSource | None = None) -> npt.NDArray[np.int64]:
+        """Reported locations drawn from location i, each independently."""
+        require_count("size", size)
+        source = SystemRandom() if rng is None else rng
+        return self._draw(self._secret(i), [source] * size, self._sampler)
+
+    def sample_cells(
+        self, i: npt.ArrayLike, *, rng: RandomSource | None = None, workers: int | None = None
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """(rows, columns) of one reported cell for each secret location in `i`; repeated locations share their search.
+
+        A location stands for its cells; which of them is reported is drawn evenly, after the fact.
+        """
+        secrets = np.asarray(i, dtype=np.int64).ravel()
+        if secrets.size and not self._metric.secret[secrets].all():
+            raise FrameError("some locations are in the frame: they may be reported but not be hidden")
+        unique, where = np.unique(secrets, return_inverse=True)
+        order = np.argsort(where, kind="stable")
+        counts = np.bincount(where, minlength=unique.size)
+        reported = np.empty(secrets.size, np.int64)
+        ends = np.cumsum(counts)
+        jobs = [(int(x), order[end - count : end]) for x, count, end in zip(unique, counts, ends, strict=True)]
+        streams: list[RandomSource | None] = [SeededRandom(rng.bytes(32)) if rng is not None else None for _ in jobs]
+        threads = min(worker_count(workers), max(1, len(jobs)))
+        groups = [range(k, len(jobs), threads) for k in range(threads)]
+
+        def work(group: range) -> None:
+            sampler, system = (self._sampler if threads == 1 else self._new_sampler()), SystemRandom()
+            for k in group:
+                location, places = jobs[k]
+                reported[places] = self._draw(location, [streams[k] or system] * places.size, sampler)
+
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(work, groups))
+        return self._cells(reported, SystemRandom() if rng is None else rng)
+
+    def sanitize(self, lat: float, lon: float, *, rng: RandomSource | None = None) -> tuple[float, float]:
+        """A report for a place: the centre of a cell."""
+        source = SystemRandom() if rng is None else rng
+        reported = self.sample(self._metric.locate_secret(lat, lon), rng=source)
+        row, col = self._cells(reported, source)
+        out_lat, out_lon = self._metric.grid.cell_to_latlon(row[0], col[0])
+        return float(out_lat), float(out_lon)
+
+    def sanitize_frame(self, frame: Any, **options: Any) -> Any:
+        """A table of places (pandas, GeoPandas or pyarrow) with each place replaced by a report; see `tables.sanitize_frame`."""
+        from .tables import sanitize_frame
+
+        return sanitize_frame(self, frame, **options)
+
+    def expected_error(self, i: int) -> float:
+        """Mean distance in metres between a cell of location i and the reported cell, over both draws."""
+        return float(self.probabilities(i) @ self.distances_m(i))
+
+    def distances_m(self, i: int) -> FloatArray:
+        """Mean distance in metres between a cell of location i and a cell of each location."""
+        at = self._metric.locations
+        cells: FloatArray = kernels.mean_distances(self._secret(i), at.row, at.col, at.size)
+        return cells * self._metric.grid.cell_m
+
+    def loss(self, i: int, j: int) -> float:
+        """The worst |ln K(i)(z)/K(j)(z)| over all reports z; infinite across a fence."""
+        p, q = self.probabilities(i), self.probabilities(j)
+        possible = (p > 0) | (q > 0)
+        if np.any((p > 0) != (q > 0)):
+            return math.inf
+        return float(np.abs(np.log(p[possible] / q[possible])).max())
+
+    def certify(self, **options: Any) -> dict[str, Any]:
+        """The largest exponent in [1/2, 1] that is d-private for this metric and measure; see `certify.certify`."""
+        from .certify import certify
+
+        return certify(self, **options)
+
+    def expected_errors(self, **options: Any) -> dict[str, FloatArray]:
+        """Expected error and quantiles for many locations; see `errors.expected_errors`."""
+        from .errors import expected_errors
+
+        return expected_errors(self, **options)
+
+    @cached_property
+    def _sampler(self) -> Sampler:
+        return self._new_sampler()
+
+    def _new_sampler(self) -> Sampler:
+        return Sampler(self._metric.graph, self._measure, self._weights)
+
+    @cached_property
+    def _reachable(self) -> tuple[IntArray, IntArray]:
+        """The component of each location and the measure of each component."""
+        parts = self._metric.graph.components
+        totals = np.zeros(int(parts.max()) + 1, np.int64)
+        np.add.at(totals, parts, self._measure)
+        return parts, totals
+
+    def _draw(self, i: int, rngs: list[RandomSource], sampler: Sampler) -> npt.NDArray[np.int64]:
+        fence = self._metric.fence
+        if fence[i] > 0:
+            members = np.flatnonzero(fence == fence[i])
+            ends = np.cumsum(self._metric.locations.area_cells[members])
+            return members[[int(np.searchsorted(ends, rng.below(int(ends[-1])), side="right")) for rng in rngs]]
+        parts, totals = self._reachable
+        total = int(totals[parts[i]])
+        if total == 0:
+            raise InputError(
+                "nothing that can be reached from this location may be reported: 'output' or 'never' rule it out"
+            )
+        return sampler.draw(i, total, rngs)
+
+    def _cells(self, reported: npt.NDArray[np.int64], rng: RandomSource) -> tuple[Any, Any]:
+        """A cell drawn evenly from each reported location."""
+        at = self._metric.locations
+        sides = at.size[reported].astype(np.int64)
+        place = np.array([rng.below(int(side * side)) if side > 1 else 0 for side in sides], dtype=np.int64)
+        return at.row[reported] + place // sides, at.col[reported] + place % sides
+
+    def _weighted(self, units: npt.NDArray[np.int32]) -> FloatArray:
+        shell, place = np.divmod(np.where(units == UNREACHABLE, 0, units), self._weights.period)
+        weighted = self._measure * (self._weights.table[place] * np.exp2(-shell.astype(np.float64)))
+        return np.where(units == UNREACHABLE, 0.0, weighted)
+
+    def _secret(self, i: int) -> int:
+        if not self._metric.is_secret(i):
+            raise FrameError("this location is in the frame: it may be reported but not be hidden")
+        return int(i)

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Integer weights that fall by at most e^(exponent x unit) a unit of distance, provably.
+
+w(D) = table[D mod N] x 2^-(D div N), with table[0] = 2^31 and table[j + 1] = ceil(table[j] q / p), where p/q = 1 + x + x²/2 < e^x and x =
+exponent x 2^-13; N is the first j at which the table would reach 2^30. Then, exactly and in integers:
+
+* within a period w(D) / w(D + 1) <= p/q < e^x, by the ceiling;
+* across its end w(N - 1) / w(N) = table[N - 1] / 2^30 <= p/q, because table[N - 1] q / p <= 2^30;
+* w never increases.
+
+So |ln w(D) - ln w(D')| <= x |D - D'|. No floating point is involved, and any language can rebuild the table from the recipe.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from ..errors import InputError
+from ..levels import LEVEL_BITS, IntArray
+
+__all__ = ["HALF", "Weights", "exponent_fraction", "make_weights"]
+
+#: exp(-d/2): half of the level pays for the distance to the report, half for the normaliser that differs from place to place.
+HALF = Fraction(1, 2)
+TOP_BITS = 31
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """The table of one exponent; weights are table[D mod period] x 2^-(D div period)."""
+
+    exponent: Fraction
+    table: IntArray
+
+    @property
+    def period(self) -> int:
+        return int(self.table.size)
+
+    def exact(self, units: int) -> Fraction:
+        """w(D) as a fraction."""
+        shell, place = divmod(int(units), self.period)
+        return Fraction(int(self.table[place]), 2**shell)
+
+
+def exponent_fraction(exponent: float | Fraction) -> Fraction:
+    """The exponent as an exact fraction, rounded down to a 1024th unless it is given as a fraction."""
+    value = exponent if isinstance(exponent, Fraction) else Fraction(int(float(exponent) * 1024), 1024)
+    if not 0 < value <= 1:
+        raise InputError(f"'exponent' must be in (0, 1], got {exponent!r}")
+    return value
+
+
+@lru_cache(maxsize=32)
+def make_weights(exponent: Fraction) -> Weights:
+    """The weights of an exponent, by the recipe above."""
+    a, b = exponent.numerator, exponent.denominator << LEVEL_BITS
+    numerator, denominator = 2 * b * b, 2 * b * b + 2 * a * b + a * a
+    table, value = [], 1 << TOP_BITS
+    while value > 1 << (TOP_BITS - 1):
+        table.append(value)
+        value = -(-value * numerator // denominator)
+    weights = np.array(table, dtype=np.int64)
+    weights.setflags(write=False)
+    return Weights(exponent, weights)

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`build_metric`: the one door to both builders."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import __version__
+from ..errors import InputError, MassError, require_choice
+from ..fences import fences_to_cells
+from ..levels import MASS_BITS, MASS_UNIT, IntArray, mass_to_units
+from ..locations import Grid, Locations, adaptive, uniform
+from ..mass import Mass, Quadratic, Requirement
+from .checkpoint import Checkpoint
+from .conformal import conformal_graph, solve_scales
+from .metric import Metric
+from .paper import build_paper_graph
+from .verify import verify
+
+__all__ = ["build_metric"]
+
+IndexArray = npt.NDArray[np.int32]
+
+METHODS = ("conformal", "paper")
+LAYOUTS = ("adaptive", "uniform")
+#: The level from which the conformal builder enforces the requirement unless told otherwise: below one lattice step no chained graph can
+#: meet it tightly.
+DEFAULT_L_FROM = 0.35
+#: A leaf holds at most this part of what is required at l_from: small enough that balls are smooth, large enough to merge empty land.
+LEAF_SHARE = 1 / 7
+MAX_LEAF_CELLS = 64
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is built: the layout, integer masses, fences and the requirement's table."""
+
+    locations: Locations
+    mass_units: IntArray
+    cells: IntArray
+    fence: IndexArray
+    secret: npt.NDArray[np.bool_]
+    table: IntArray
+
+
+def build_metric(
+    mass: Mass,
+    *,
+    requirement: Requirement | None = None,
+    method: str = "conformal",
+    layout: str | None = None,
+    l_from: float | None = None,
+    l_top: float = math.log(6),
+    fences: Any = (),
+    frame: float = 0.03,
+    strategy: str = "fourfold",
+    literal: bool = False,
+    checkpoint: str | os.PathLike[str] | None = None,
+    workers: int | None = None,
+    progress: bool = False,
+) -> Metric:
+    """Build a metric in which every ball B_l(x), l in [l_from, l_top], holds at least req(l), and verify it.
+
+    `method`: "conformal" (the default: tighter, a minute for a city) or "paper" (the algorithm of Chatzikokolakis, Palamidessi and Stronati, with
+    its candidate `strategy`; `literal` raises levels once a pass, as listed there). `layout`: "adaptive" (default of the conformal
+    builder) or "uniform". `fences`: GeoJSON, files of it or shapely polygons. `frame`: part of the shorter side that may be reported but not be a
+    secret. `checkpoint`: a file that lets a paper build that was stopped go on from its last pass.
+    """
+    require_choice("method", method, METHODS)
+    layout = require_choice("layout", layout or ("adaptive" if method == "conformal" else "uniform"), LAYOUTS)
+    requirement = requirement or Quadratic()
+    l_from = (DEFAULT_L_FROM if method == "conformal" else 0.0) if l_from is None else l_from
+    frame_cells = _frame_cells(mass.grid, frame)
+    plan = make_plan(mass, requirement, layout, l_from, l_top, fences, frame_cells)
+    scale = None
+    if method == "conformal":
+        neighbours = plan.locations.neighbours(plan.fence)
+        sources = np.flatnonzero(plan.secret & (plan.fence == 0)).astype(np.int32)
+        _require_connected_mass(conformal_graph(neighbours, np.ones(plan.locations.n, np.int32)), plan, sources)
+        scale = solve_scales(
+            plan.locations,
+            neighbours,
+            plan.mass_units,
+            plan.cells,
+            plan.table,
+            sources,
+            workers=workers,
+            progress=progress,
+        )
+        graph = conformal_graph(neighbours, scale)
+    else:
+        keeper = Checkpoint.at(checkpoint, plan, strategy=strategy, literal=literal)
+        graph = build_paper_graph(
+            plan.locations, plan.mass_units, plan.table, plan.fence, plan.secret, strategy=strategy, literal=literal,
+            state=keeper.read(), on_pass=keeper.write, workers=workers, progress=progress,
+        )  # fmt: skip
+        keeper.done()
+    info = dict(mass.info) | {"built_with": f"geoelastic {__version__}"}
+    metric = Metric(
+        plan.locations, plan.mass_units, graph, plan.fence, method, requirement=requirement, l_from=l_from, l_top=l_top,
+        frame_cells=frame_cells, scale=scale, info=info,
+    )  # fmt: skip
+    return certified(metric, workers=workers, progress=progress)
+
+
+def certified(metric: Metric, *, workers: int | None = None, progress: bool = False) -> Metric:
+    """The metric with the certificate of a fresh verification (without its timing: equal builds give equal files)."""
+    fresh = verify(replace(metric, certificate={}), workers=workers, progress=progress)
+    return replace(metric, certificate={name: value for name, value in fresh.items() if name != "seconds"})
+
+
+def make_plan(
+    mass: Mass, requirement: Requirement, layout: str, l_from: float, l_top: float, fences: Any, frame_cells: int
+) -> Plan:
+    """Lay out locations and integers for a build, and refuse what cannot be built."""
+    grid = mass.grid
+    table = requirement.table(l_from, l_top)
+    if not table.any():
+        raise InputError("the requirement asks for no mass up to l_top: there is nothing to build")
+    units = mass_to_units(mass.cells)
+    fence_cells = (
+        fences_to_cells(grid, fences) if fences is not None and len(fences) else np.zeros(grid.shape, np.int32)
+    )
+    outside = np.where(fence_cells == 0, units, 0)
+    _require_mass(int(outside.sum()), table, requirement, l_top)
+    if layout == "adaptive":
+        bound = requirement.mass_at(max(l_from, DEFAULT_L_FROM)) or float(table[np.argmax(table > 0)]) * MASS_UNIT
+        leaf_units = int(bound * LEAF_SHARE * 2.0**MASS_BITS)
+        locations = adaptive(grid, units, max_mass_units=leaf_units, max_size=MAX_LEAF_CELLS, separate=fence_cells)
+    else:
+        locations = uniform(grid)
+    secret = locations.inside(frame_cells)
+    fence = locations.first_of(fence_cells).ravel().astype(np.int32)
+    if not np.any(secret & (fence == 0)):
+        raise InputError("the map has no location outside its frame and fences: use more cells or a smaller frame")
+    return Plan(locations, locations.sum_over(units), outside, fence, secret, table)
+
+
+def _frame_cells(grid: Grid, frame: float) -> int:
+    if not 0 <= frame < 0.5:
+        raise InputError(f"'frame' must be in [0, 0.5), a part of the map's side, got {frame!r}")
+    return math.ceil(frame * min(grid.shape))
+
+
+def _require_mass(total_units: int, table: IntArray, requirement: Requirement, l_top: float) -> None:
+    if total_units < table[-1]:
+        most = requirement.level_of(total_units * MASS_UNIT)
+        raise MassError(
+            f"'l_top' must be at most {math.floor(most * 1000) / 1000:g} on this map: up to {l_top:g} the requirement asks for "
+            f"{table[-1] * MASS_UNIT:.3g} units of mass and the map outside fences has {total_units * MASS_UNIT:.3g}"
+        )
+
+
+def _require_connected_mass(graph: Any, plan: Plan, sources: IndexArray) -> None:
+    """Fences may cut the map into parts; each part that holds secrets needs enough mass of its own."""
+    parts = graph.components
+    masses = np.bincount(parts, weights=plan.mass_units.astype(float))
+    if sources.size and masses[parts[sources]].min() < plan.table[-1]:
+        raise MassError(
+            "the fences cut off a part of the map that has too little mass for the requirement: let them cover that part too, or "
+            "leave a way through"
+        )

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`Metric`: distinguishability levels between locations, as shortest paths in a graph with integer weights."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import FrameError, InputError, OutsideError
+from ..levels import UNREACHABLE, FloatArray, IntArray, level_to_units, units_to_level, units_to_mass
+from ..locations import Grid, Locations
+from ..mass import Quadratic, Requirement
+from .graph import Graph
+
+__all__ = ["Metric"]
+
+IndexArray = npt.NDArray[np.int32]
+BoolArray = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Metric:
+    """A metric over locations.
+
+    `fence`: 0 outside, k inside fence k; inside a fence all distances are 0, across it they are infinite. `scale`: the local scales of a
+    conformal metric, from which its graph is computed. `certificate`: what was verified. `info`: where the mass comes from.
+    """
+
+    locations: Locations
+    mass_units: IntArray
+    graph: Graph
+    fence: IndexArray
+    method: str
+    requirement: Requirement = field(default_factory=Quadratic)
+    l_from: float = 0.0
+    l_top: float = 0.0
+    frame_cells: int = 0
+    scale: IndexArray | None = None
+    certificate: dict[str, Any] = field(default_factory=dict)
+    info: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for array in (self.mass_units, self.fence, self.scale):
+            if array is not None:
+                array.setflags(write=False)
+
+    @property
+    def n(self) -> int:
+        """The number of locations."""
+        return self.locations.n
+
+    @property
+    def grid(self) -> Grid:
+        return self.locations.grid
+
+    @property
+    def xy(self) -> FloatArray:
+        """Centres in metres east and north of the middle of the map, (n, 2)."""
+        return self.locations.xy
+
+    @cached_property
+    def mass(self) -> FloatArray:
+        """Mass of each location."""
+        mass = units_to_mass(self.mass_units)
+        mass.setflags(write=False)
+        return mass
+
+    @cached_property
+    def secret(self) -> BoolArray:
+        """Whether each location may be a secret, i.e. lies outside the frame."""
+        inside = self.locations.inside(self.frame_cells)
+        inside.setflags(write=False)
+        return inside
+
+    def is_secret(self, i: int) -> bool:
+        """False in the frame, which may be reported but not be a secret."""
+        return bool(self.secret[self._checked(i)])
+
+    def edges(self) -> tuple[IndexArray, IndexArray, FloatArray]:
+        """(i, j, level): the whole graph, each undirected edge once, with the zero edges that tie each fence together."""
+        tail, tip, weight = self.edge_units()
+        return tail, tip, units_to_level(weight)
+
+    def edge_units(self) -> tuple[IndexArray, IndexArray, IndexArray]:
+        """The edges with their levels in whole units."""
+        tail, tip, weight = self.graph.edges()
+        inside = np.flatnonzero(self.fence > 0).astype(np.int32)
+        inside = inside[np.argsort(self.fence[inside], kind="stable")]
+        chained = self.fence[inside[:-1]] == self.fence[inside[1:]]
+        a, b = inside[:-1][chained], inside[1:][chained]
+        zero = np.zeros(a.size, np.int32)
+        return np.concatenate([tail, a]), np.concatenate([tip, b]), np.concatenate([weight, zero])
+
+    def distances_from(self, i: int, limit: float | None = None) -> FloatArray:
+        """Levels from location i to every location, infinite where unreachable or beyond `limit`."""
+        levels: FloatArray = units_to_level(self.distance_units_from(i, limit))
+        return levels
+
+    def distance_units_from(self, i: int, limit: float | None = None) -> IndexArray:
+        """The same in whole units; `UNREACHABLE` in place of infinite."""
+        i = self._checked(i)
+        if self.fence[i] > 0:
+            return np.where(self.fence == self.fence[i], 0, UNREACHABLE).astype(np.int32)
+        return self.graph.distances(i, UNREACHABLE - 1 if limit is None else level_to_units(limit))
+
+    def ball(self, i: int, level: float) -> IntArray:
+        """The locations within `level` of location i."""
+        return np.flatnonzero(self.distance_units_from(i, level) <= level_to_units(level))
+
+    def locate(self, lat: float, lon: float) -> int:
+        """The location of a place; `OutsideError` if the map does not hold it."""
+        return int(self.locations.owner[self.grid.locate(lat, lon)])
+
+    def locate_secret(self, lat: float, lon: float) -> int:
+        """The location of a place that is to be hidden; `FrameError` in the frame."""
+        i = self.locate(lat, lon)
+        if not self.secret[i]:
+            raise FrameError(
+                f"the place is in the frame, the outer {self.frame_cells * self.grid.cell_m:g} m of the map: it may be reported "
+                "but not be hidden; use a map that reaches further"
+            )
+        return i
+
+    def latlon(self, i: int) -> tuple[float, float]:
+        """The centre of a location."""
+        lat, lon = self.grid.area.to_latlon(*self.xy[self._checked(i)])
+        return float(lat), float(lon)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the metric to one ``.geoelastic`` file."""
+        from .file import save
+
+        save(self, path)
+
+    def with_fences(
+        self, fences: Any = (), *, remove: Any = (), workers: int | None = None, progress: bool = False
+    ) -> Metric:
+        """The metric with fences carved in, and fences (by number) taken away; repaired where that is needed and verified."""
+        from .carve import carve
+
+        return carve(self, fences, remove=remove, workers=workers, progress=progress)
+
+    def _checked(self, i: int) -> int:
+        if not hasattr(i, "__index__"):
+            raise InputError(f"a location must be a whole number, got {type(i).__name__}")
+        if not 0 <= i.__index__() < self.n:
+            raise OutsideError(f"a location must be in [0, {self.n})")
+        return i.__index__()
