@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """`Area`: a rectangle on the ground, with a plane of metres of its own.
 
-The plane is a transverse Mercator projection centred on the area (WGS 84, scale 1 at the centre). It is right anywhere on Earth, also
-across the 180th meridian: at 40 km from the centre lengths are off by 0.002 %, at 250 km by 0.08 %. The JavaScript client
-uses the same projection.
+The plane is a transverse Mercator projection centred on the area (WGS 84, scale 1 at the centre). It is right
+anywhere on Earth, also across the 180th meridian: at 40 km from the centre lengths are off by 0.002 %, at 250 km by
+0.08 %. The JavaScript client uses the same projection.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ class Area:
         require_latlon(lat_min, lon_min)
         require_latlon(lat_max, lon_max)
         if not lat_min < lat_max or lon_min == lon_max:
-            raise InputError("bounds must be (lat_min, lon_min, lat_max, lon_max) with lat_min < lat_max, lon_min != lon_max")
+            raise InputError(
+                "bounds must be (lat_min, lon_min, lat_max, lon_max) with lat_min < lat_max, lon_min != lon_max"
+            )
         if lon_max < lon_min:
             lon_max += 360
         lat, lon = (lat_min + lat_max) / 2, _wrap((lon_min + lon_max) / 2)
@@ -89,7 +91,8 @@ class Area:
 
     @cached_property
     def bounds(self) -> tuple[float, float, float, float]:
-        """(lat_min, lon_min, lat_max, lon_max) of a box of degrees that holds the area; lon_max > 180 across the 180th meridian."""
+        """(lat_min, lon_min, lat_max, lon_max) of a box of degrees that holds the area; lon_max > 180 across the
+        180th meridian."""
         t = np.linspace(-0.5, 0.5, 33)
         edge = np.full(33, 0.5)
         x = np.concatenate([t, t, -edge, edge]) * self.width_m

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The one door to compiled code.
 
-What it promises: functions of arrays and scalars; no Python objects, no I/O, no randomness, no floating point on any path from
-a distance to a report; the same result on every machine and for every number of threads (each call is single-threaded and
-releases the interpreter's lock; callers split the work). Compiled on first use and cached on disk.
+What it promises: functions of arrays and scalars; no Python objects, no I/O, no randomness, no floating point on any
+path from a distance to a report; the same result on every machine and for every number of threads (each call is
+single-threaded and releases the interpreter's lock; callers split the work). Compiled on first use and cached on
+disk.
 
-What callers must do: pass C-contiguous arrays of the stated types (CSR graphs: `start` int64 of n + 1, `index` and `weight` int32;
-masses int64; requirement tables int64), indices in range and non-negative weights: nothing is checked here. `buckets` is a
-power of two larger than every weight.
+What callers must do: pass C-contiguous arrays of the stated types (CSR graphs: `start` int64 of n + 1, `index` and
+`weight` int32; masses int64; requirement tables int64), indices in range and non-negative weights: nothing is checked
+here. `buckets` is a power of two larger than every weight.
 
 Each kernel has a slow, obviously right twin in ``tests/reference``.
 """
@@ -35,6 +36,7 @@ __all__ = [
     "check_balls",
     "clear",
     "conformal_weights",
+    "coverage",
     "distances",
     "expand",
     "find_in_shell",
@@ -45,8 +47,11 @@ __all__ = [
     "paper_pass",
     "profiles",
     "ratios",
+    "report_distances",
     "share",
     "shrink_factors",
+    "simple_rings",
+    "square_masses",
     "touching",
     "unpack_leaves",
     "workspace",

@@ -11,7 +11,8 @@ SHIFT = 8 + SCALE_BITS + 1
 
 @njit(cache=True, nogil=True)
 def conformal_weights(start, index, length, scale):
-    """weight(i, j) = floor(length x (scale_i + scale_j) / 2^17): exact in 64-bit integers, and in doubles below 2^53."""
+    """weight(i, j) = floor(length x (scale_i + scale_j) / 2^17): exact in 64-bit integers, and in doubles below
+    2^53."""
     weight = np.empty(index.size, np.int32)
     for i in range(start.size - 1):
         for a in range(start[i], start[i + 1]):
@@ -21,7 +22,8 @@ def conformal_weights(start, index, length, scale):
 
 @njit(cache=True, nogil=True)
 def share(start, index, value):
-    """Each vertex's value averaged with the mean of its neighbours' values; NaN is unknown, and 0 where nothing is known."""
+    """Each vertex's value averaged with the mean of its neighbours' values; NaN is unknown, and 0 where nothing is
+    known."""
     out = np.zeros(value.size, np.float64)
     for i in range(start.size - 1):
         total = 0.0

@@ -67,8 +67,8 @@ def touching(owner, row, col, size, widest):
 def _second_ring(i, start, index, row, col, size, seen, stamp, out):
     """Neighbours of leaf i: those that touch it, and those that touch these unless a step in between is as short.
 
-    A pair two steps apart is left out when some leaf between them makes a detour of at most 1/32: there the direct edge would add
-    nothing. On equal cells this leaves exactly the 16 directions (0,1), (1,1), (1,2) and their turns.
+    A pair two steps apart is left out when some leaf between them makes a detour of at most 1/32: there the direct
+    edge would add nothing. On equal cells this leaves exactly the 16 directions (0,1), (1,1), (1,2) and their turns.
     """
     count = 0
     seen[i] = stamp
@@ -106,7 +106,8 @@ def _second_ring(i, start, index, row, col, size, seen, stamp, out):
 def neighbours(start, index, row, col, size, group, widest):
     """CSR of the neighbour graph (symmetric, rows in increasing order) with integer lengths.
 
-    Leaves of different `group` (inside and outside a fence) are no neighbours; neither are leaves of one fence (group > 0).
+    Leaves of different `group` (inside and outside a fence) are no neighbours; neither are leaves of one fence (group
+    > 0).
     """
     n = row.size
     seen = np.full(n, -1, np.int64)
@@ -150,10 +151,12 @@ def paint_owner(rows, cols, row, col, size):
 
 @njit(cache=True, nogil=True)
 def unpack_leaves(rows, cols, exponents):
-    """South-west cells of leaves given in Z-order by the exponents of their sides; False if they do not tile the grid.
+    """South-west cells of leaves given in Z-order by the exponents of their sides; False if they do not tile the
+    grid.
 
-    Walks the quadtree from a root square that covers the grid: a square beyond the grid is skipped; a square is the next leaf if it
-    has that leaf's side; otherwise its four quarters follow in the order (south-west, south-east, north-west, north-east).
+    Walks the quadtree from a root square that covers the grid: a square beyond the grid is skipped; a square is the
+    next leaf if it has that leaf's side; otherwise its four quarters follow in the order (south-west, south-east,
+    north-west, north-east).
     """
     n = exponents.size
     row = np.empty(n, np.int32)

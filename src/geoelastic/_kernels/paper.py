@@ -9,7 +9,8 @@ from .paths import MASS, begin, clear, expand, insert, workspace
 
 @njit(cache=True, nogil=True)
 def _first_lacking(table, mass):
-    """The least level D whose requirement exceeds `mass`: up to D - 1 a ball of that mass is enough. len(table) if none."""
+    """The least level D whose requirement exceeds `mass`: up to D - 1 a ball of that mass is enough. len(table) if
+    none."""
     low, high = 0, table.size
     while low < high:
         middle = (low + high) >> 1
@@ -27,9 +28,10 @@ def paper_pass(
 ):  # fmt: skip
     """For each source: raise its level l_x as far as its ball allows and add an edge, at most `cap` times.
 
-    l_x := req*(m(B_{l_x}(x))) keeps the invariant (the requirement holds at x below l_x), so it is repeated until it stands still; with
-    `literal` it is done once, as in the paper's listing. pointer[x] is x's place in next-by-geodistance, which only moves forward
-    because a candidate within l_x stays within. Returns the candidates and levels of the edges added, -1 where there is none.
+    l_x := req*(m(B_{l_x}(x))) keeps the invariant (the requirement holds at x below l_x), so it is repeated until it
+    stands still; with `literal` it is done once, as in the paper's listing. pointer[x] is x's place in
+    next-by-geodistance, which only moves forward because a candidate within l_x stays within. Returns the candidates
+    and levels of the edges added, -1 where there is none.
     """
     top = table.size - 1
     dist, head, entry_vertex, entry_next, order, state = workspace(start.size - 1, index.size + cap, buckets)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shortest paths over integer weights: one resumable search, and what is read off its settled vertices.
 
-The queue is an array of buckets, one per distance modulo its length (Dial 1969). Each push is a new entry of a pool; an entry whose
-distance has been improved since is recognised as stale when it is met. A search settles vertices in order of distance and
-can be continued, so that a sampler expands only as far as a draw needs.
+The queue is an array of buckets, one per distance modulo its length (Dial 1969). Each push is a new entry of a pool;
+an entry whose distance has been improved since is recognised as stale when it is met. A search settles vertices in
+order of distance and can be continued, so that a sampler expands only as far as a draw needs.
 """
 
 import numpy as np
@@ -20,7 +20,8 @@ DISTANCE, ENTRIES, SETTLED, LIVE, MASS = 0, 1, 2, 3, 4
 
 @njit(cache=True, nogil=True)
 def workspace(vertices, arcs, buckets):
-    """Arrays of one search: dist, head, entry_vertex, entry_next, order, state. `buckets`: a power of two > every weight."""
+    """Arrays of one search: dist, head, entry_vertex, entry_next, order, state. `buckets`: a power of two > every
+    weight."""
     return (
         np.full(vertices, UNREACHABLE, np.int32),
         np.full(buckets, -1, np.int32),
@@ -43,10 +44,11 @@ def begin(source, dist, head, entry_vertex, entry_next, state):
 
 @njit(cache=True, nogil=True)
 def expand(start, index, weight, mass, dist, head, entry_vertex, entry_next, order, state, limit, horizon, enough):
-    """Settle every vertex at distance <= limit, or stop after the distance at which the settled mass reaches `enough`.
+    """Settle every vertex at distance <= limit, or stop after the distance at which the settled mass reaches
+    `enough`.
 
-    Vertices beyond `horizon` are never queued: a bounded search passes horizon = limit. `order` receives the settled vertices by
-    distance; `dist` is final for these and an upper bound for the others.
+    Vertices beyond `horizon` are never queued: a bounded search passes horizon = limit. `order` receives the settled
+    vertices by distance; `dist` is final for these and an upper bound for the others.
     """
     mask = np.int64(head.size - 1)
     d = state[DISTANCE]
@@ -120,7 +122,8 @@ def distances(start, index, weight, buckets, source, limit):
 
 @njit(cache=True, nogil=True)
 def ratios(start, index, weight, mass, buckets, table, sources, enough):
-    """For each source, the least m(B_D) / table[D] over the levels where the table asks for mass, and the largest D that has it.
+    """For each source, the least m(B_D) / table[D] over the levels where the table asks for mass, and the largest D
+    that has it.
 
     A search stops once the settled mass is `enough` (from there on, every ratio is at least enough / table[-1]).
     """
@@ -161,7 +164,8 @@ def _least_ratio(mass, dist, order, settled, total, table):
 
 @njit(cache=True, nogil=True)
 def shrink_factors(start, index, weight, mass, buckets, table, sources, exponent):
-    """For each vertex, the least r(x)^exponent over the sources x that fall short (r < 1) and whose violating ball holds it.
+    """For each vertex, the least r(x)^exponent over the sources x that fall short (r < 1) and whose violating ball
+    holds it.
 
     Returns the factors (1 where nothing falls short) and the sources' ratios.
     """

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Integer weights along a search: totals by shell, the location at an offset, and sums for expected errors.
 
-The weight of a location at distance D is weight[D mod period] x 2^-(D div period); all locations with the same D div period form a shell.
+The weight of a location at distance D is weight[D mod period] x 2^-(D div period); all locations with the same D div
+period form a shell.
 """
 
 import math
@@ -60,8 +61,9 @@ def find_in_shell(dist, order, settled, measure, weight, shell, offset):
 def mean_distance(row_a, col_a, size_a, row_b, col_b, size_b):
     """Mean distance, in cells, between a cell drawn evenly from one square and one drawn evenly from another.
 
-    Exact for squares close together: the sum over all differences of rows and columns, each as often as it occurs. From eight sizes
-    apart, the distance of the centres plus the variance across the line over twice the distance (relative error below 1e-5).
+    Exact for squares close together: the sum over all differences of rows and columns, each as often as it occurs.
+    From eight sizes apart, the distance of the centres plus the variance across the line over twice the distance
+    (relative error below 1e-5).
     """
     if size_a == 1 and size_b == 1:
         return math.hypot(float(row_a - row_b), float(col_a - col_b))
@@ -92,10 +94,11 @@ def mean_distances(source, row, col, size):
 
 @njit(cache=True, nogil=True)
 def profiles(start, index, weight, buckets, measure, tables, periods, row, col, size, sources, bins, bin_cells):
-    """For each source and each table of weights: the total S(x); and, for the first table, sum of weight x distance and its histogram.
+    """For each source and each table of weights: the total S(x); and, for the first table, sum of weight x distance
+    and its histogram.
 
-    Searches the source's whole component. tables[t, :periods[t]] are weights relative to that of distance 0. The histogram
-    has `bins` bins of `bin_cells` cells, the last one open.
+    Searches the source's whole component. tables[t, :periods[t]] are weights relative to that of distance 0. The
+    histogram has `bins` bins of `bin_cells` cells, the last one open.
     """
     dist, head, entry_vertex, entry_next, order, state = workspace(start.size - 1, index.size, buckets)
     nothing = np.zeros(start.size - 1, np.int64)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verifier's own search: a binary heap over the edge list's adjacency. It shares no line with the builders on purpose."""
+"""The verifier's own search: a binary heap over the edge list's adjacency. It shares no line with the builders on
+purpose."""
 
 import numpy as np
 from numba import njit
@@ -62,10 +63,10 @@ def _pop(heap, size):
 def check_balls(offset, vertex, cost, mass, table, sources, probes, whole):
     """Check sum of mass within D >= table[D] for every integer level D, at each source.
 
-    The mass within D is a step function that jumps at the distances of the graph and `table` is non-decreasing, so it is enough to
-    look at the last level before each jump and at the last level of all. Returns, per source, the least ratio mass / table and its level,
-    whether the check holds, and, if `whole`, the ratio at each level of `probes` (otherwise the search stops as soon as the mass
-    within suffices for every level that is left).
+    The mass within D is a step function that jumps at the distances of the graph and `table` is non-decreasing, so it
+    is enough to look at the last level before each jump and at the last level of all. Returns, per source, the least
+    ratio mass / table and its level, whether the check holds, and, if `whole`, the ratio at each level of `probes`
+    (otherwise the search stops as soon as the mass within suffices for every level that is left).
     """
     top = np.int64(table.size - 1)
     n = offset.size - 1

@@ -46,7 +46,8 @@ class Grid:
         return self.rows, self.cols
 
     def xy_to_cell(self, x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Any, Any]:
-        """(row, col) of points in metres; rows or columns out of range, or -1 where the point is nowhere, lie outside."""
+        """(row, col) of points in metres; rows or columns out of range, or -1 where the point is nowhere, lie
+        outside."""
         with np.errstate(invalid="ignore"):
             col = np.floor(np.asarray(x) / self.cell_m + self.cols / 2)
             row = np.floor(np.asarray(y) / self.cell_m + self.rows / 2)

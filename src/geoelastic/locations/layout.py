@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """`Locations`: the finite set X. Single cells (`uniform`), or leaves of a balanced quadtree (`adaptive`).
 
-An adaptive layout merges empty land before anything is built on it, the paper's first suggestion: a leaf is a square of
-2^k x 2^k cells of bounded mass, and touching leaves differ by one size at most. Leaves are numbered along the Z-order curve,
-so that neighbours on the ground are neighbours in memory, and the whole layout is stored as one small number per leaf.
+An adaptive layout merges empty land before anything is built on it, the paper's first suggestion: a leaf is a square
+of 2^k x 2^k cells of bounded mass, and touching leaves differ by one size at most. Leaves are numbered along the
+Z-order curve, so that neighbours on the ground are neighbours in memory, and the whole layout is stored as one small
+number per leaf.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ BoolArray = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Locations:
-    """Squares of whole cells that tile a grid. `row`, `col`: south-west cell; `size`: side in cells; one entry a location."""
+    """Squares of whole cells that tile a grid. `row`, `col`: south-west cell; `size`: side in cells; one entry a
+    location."""
 
     grid: Grid
     kind: str
@@ -115,11 +117,12 @@ def adaptive(
     max_size: int = 64,
     separate: npt.NDArray[Any] | None = None,
 ) -> Locations:
-    """Leaves of at most `max_mass_units` and `max_size` cells a side, 2:1 balanced; a leaf never mixes values of `separate`.
+    """Leaves of at most `max_mass_units` and `max_size` cells a side, 2:1 balanced; a leaf never mixes values of
+    `separate`.
 
-    A square of side 2^k becomes one leaf if its four quarters may each be one, it obeys the bounds, and every square of that
-    side that touches it consists of squares of at least half the side. Working upwards from single cells, that is balanced by
-    construction.
+    A square of side 2^k becomes one leaf if its four quarters may each be one, it obeys the bounds, and every square
+    of that side that touches it consists of squares of at least half the side. Working upwards from single cells,
+    that is balanced by construction.
     """
     classes = np.zeros(grid.shape, np.int32) if separate is None else separate.astype(np.int32)
     whole = np.ones(grid.shape, bool)

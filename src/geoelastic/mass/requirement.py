@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requirements: the mass that must lie within each level, and their generalised inverse.
 
-A requirement is any non-decreasing function req(l) >= 0. Builders and the verifier meet it through two exact tables over
-integer levels (see `levels`):
+A requirement is any non-decreasing function req(l) >= 0. Builders and the verifier meet it through two exact tables
+over integer levels (see `levels`):
 
 * `table(...)`: entry D is the mass that the ball of integer radius D must hold. That ball serves every real level in
   [D, D + 1) units, so the entry is the supremum of req there, rounded up to whole mass units.
-* `reach(mass)`: the largest integer level up to which a ball of that mass satisfies the requirement: req* rounded down.
+* `reach(mass)`: the largest integer level up to which a ball of that mass satisfies the requirement: req* rounded
+  down.
 
 Rounding always errs towards more mass, so a metric that passes in integers satisfies the real requirement.
 """
@@ -49,7 +50,8 @@ class Requirement:
         return high
 
     def table(self, l_from: float, l_top: float) -> IntArray:
-        """Entry D: the mass units that the ball of integer radius D must hold, 0 below `l_from`, up to D = floor(l_top)."""
+        """Entry D: the mass units that the ball of integer radius D must hold, 0 below `l_from`, up to D =
+        floor(l_top)."""
         if not 0 <= l_from <= l_top <= MAX_LEVEL:
             raise InputError(f"levels must satisfy 0 <= l_from <= l_top <= {MAX_LEVEL:g}, got {l_from!r} and {l_top!r}")
         first, last = level_to_units(l_from), level_to_units(l_top)
@@ -144,7 +146,8 @@ class Custom(Requirement):
 
 
 def requirement_from_dict(data: dict[str, Any]) -> Requirement:
-    """The requirement that `to_dict` described. A custom one comes back as a step function that asks for at least as much."""
+    """The requirement that `to_dict` described. A custom one comes back as a step function that asks for at least as
+    much."""
     kind = data.get("kind")
     if kind == "quadratic":
         return Quadratic(data["l_star"])

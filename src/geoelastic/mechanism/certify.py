@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The half can be earned back: the largest exponent that is still d-private for one metric and one measure.
 
-With exponent b the loss between x and x' is at most b d(x, x') + |ln S(x) - ln S(x')|. If |ln S(x) - ln S(x')| <= (1 - b) level(e) on
-every edge e = (x, x'), then by the triangle inequality along shortest paths the mechanism is d-private. b = 1/2 always passes.
+With exponent b the loss between x and x' is at most b d(x, x') + |ln S(x) - ln S(x')|. If |ln S(x) - ln S(x')| <= (1
+- b) level(e) on every edge e = (x, x'), then by the triangle inequality along shortest paths the mechanism is
+d-private. b = 1/2 always passes.
 """
 
 from __future__ import annotations
@@ -22,17 +23,19 @@ if TYPE_CHECKING:
 
 __all__ = ["certify"]
 
-#: S is summed in double precision: relative error below n x 2^-53 < 1e-9. A certified exponent keeps this distance from the bound.
+#: S is summed in double precision: relative error below n x 2^-53 < 1e-9. A certified exponent keeps this distance
+#: from the bound.
 MARGIN = 1e-8
 
 
 def certify(
     mechanism: ElasticMechanism, *, steps: int = 20, workers: int | None = None, progress: bool = False
 ) -> dict[str, Any]:
-    """Check every edge for the exponents 1/2, ..., 1 in `steps` steps; the largest that passes (and all below it) is certified.
+    """Check every edge for the exponents 1/2, ..., 1 in `steps` steps; the largest that passes (and all below it) is
+    certified.
 
-    Returns `exponent` (as text, a fraction), `edges`, and by exponent the largest |ln S(x) - ln S(x')| / level(e), which must be at most 1 - exponent,
-    and the number of edges where it is more.
+    Returns `exponent` (as text, a fraction), `edges`, and by exponent the largest |ln S(x) - ln S(x')| / level(e),
+    which must be at most 1 - exponent, and the number of edges where it is more.
     """
     require_count("steps", steps)
     ladder = [HALF + Fraction(k, 2 * steps) for k in range(steps + 1)]

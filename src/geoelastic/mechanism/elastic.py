@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """`ElasticMechanism`: the exponential mechanism over a metric, with full support and exact integer weights.
 
-K(x)(z) = measure(z) w(d(x, z)) / S(x). With exponent 1/2 it is d-private for any metric and any measure: the weights differ by at most e^(d/2) and
-so do the normalisers. A larger exponent is d-private if |ln S(x) - ln S(x')| <= (1 - exponent) x (edge's level) on every edge,
-which `certify` checks.
+K(x)(z) = measure(z) w(d(x, z)) / S(x). With exponent 1/2 it is d-private for any metric and any measure: the weights
+differ by at most e^(d/2) and so do the normalisers. A larger exponent is d-private if |ln S(x) - ln S(x')| <= (1 -
+exponent) x (edge's level) on every edge, which `certify` checks.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ __all__ = ["ElasticMechanism"]
 class ElasticMechanism:
     """Report locations through a metric.
 
-    Guarantee: ln K(x)(z)/K(x')(z) <= d(x, x') for all secrets x, x' and all reports z; inside a fence reports are even over the fence, whatever
-    the place. Distribution: exactly `probabilities(i)`; integers only from distance to report. Assumptions: the operating system's random
-    bytes are uniform. Cost: one bounded search a report, usually a few milliseconds. References: McSherry and Talwar 2007;
-    Chatzikokolakis, Palamidessi and Stronati 2015.
+    Guarantee: ln K(x)(z)/K(x')(z) <= d(x, x') for all secrets x, x' and all reports z; inside a fence reports are
+    even over the fence, whatever the place. Distribution: exactly `probabilities(i)`; integers only from distance to
+    report. Assumptions: the operating system's random bytes are uniform. Cost: one bounded search a report, usually a
+    few milliseconds. References: McSherry and Talwar 2007; Chatzikokolakis, Palamidessi and Stronati 2015.
 
-    `output`: "mass" (default), "uniform", "mass^GAMMA", or numbers, one a location; `never`: a mask of what must not be reported. `exponent`: 1/2, or a larger
-    one that `certify` has shown to be private, or "certified" to find it.
+    `output`: "mass" (default), "uniform", "mass^GAMMA", or numbers, one a location; `never`: a mask of what must not
+    be reported. `exponent`: 1/2, or a larger one that `certify` has shown to be private, or "certified" to find it.
     """
 
     def __init__(
@@ -130,7 +130,8 @@ class ElasticMechanism:
         return float(out_lat), float(out_lon)
 
     def sanitize_frame(self, frame: Any, **options: Any) -> Any:
-        """A table of places (pandas, GeoPandas or pyarrow) with each place replaced by a report; see `tables.sanitize_frame`."""
+        """A table of places (pandas, GeoPandas or pyarrow) with each place replaced by a report; see
+        `tables.sanitize_frame`."""
         from .tables import sanitize_frame
 
         return sanitize_frame(self, frame, **options)

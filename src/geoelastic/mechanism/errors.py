@@ -30,10 +30,11 @@ def expected_errors(
     workers: int | None = None,
     progress: bool = False,
 ) -> dict[str, FloatArray]:
-    """Expected error in metres, and the quantiles 0.5, 0.9 and 0.95 of the error, for `locations` (default: every secret outside fences).
+    """Expected error in metres, and the quantiles 0.5, 0.9 and 0.95 of the error, for `locations` (default: every
+    secret outside fences).
 
-    Full sums over every location that can be reported, in double precision (relative error below 1e-9, plus 1e-5 for the mean distance between
-    large squares far apart). Returns arrays `location`, `mean`, `q50`, `q90`, `q95`.
+    Full sums over every location that can be reported, in double precision (relative error below 1e-9, plus 1e-5 for
+    the mean distance between large squares far apart). Returns arrays `location`, `mean`, `q50`, `q90`, `q95`.
     """
     metric = mechanism.metric
     if locations is None:

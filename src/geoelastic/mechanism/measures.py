@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Output measures: how much each location counts as a report, before distance is looked at.
 
-Any public measure keeps the guarantee: it is the same for every secret and cancels in the ratio. It is a non-negative integer a location, with a
-sum of at most 2^31, so that weights times measure add up in 64 bits. Weight 0 means never reported.
+Any public measure keeps the guarantee: it is the same for every secret and cancels in the ratio. It is a non-negative
+integer a location, with a sum of at most 2^31, so that weights times measure add up in 64 bits. Weight 0 means never
+reported.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ _TOTAL = 2**31
 
 
 def output_measure(metric: Metric, output: str | npt.ArrayLike, *, never: npt.ArrayLike | None = None) -> IntArray:
-    """The measure called "uniform" (area), "mass", or "mass^GAMMA" (area x (mass per area)^GAMMA), or given as numbers, one a location.
+    """The measure called "uniform" (area), "mass", or "mass^GAMMA" (area x (mass per area)^GAMMA), or given as
+    numbers, one a location.
 
-    `never`: a mask of locations, or of cells (rows, cols), that must not be reported, e.g. water. A location is
-    left out if all its cells are. A location that may be reported counts for at least one unit.
+    `never`: a mask of locations, or of cells (rows, cols), that must not be reported, e.g. water. A location is left
+    out if all its cells are. A location that may be reported counts for at least one unit.
     """
     weights = _weights(metric, output)
     allowed = weights > 0

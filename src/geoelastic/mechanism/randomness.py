@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where random bits come from: the operating system, unless a seed is asked for by name.
 
-A source has one method that matters, `bytes(n)`; everything else is derived from it in the same way in Python and in the
-JavaScript client, so that the same bytes give the same report in both.
+A source has one method that matters, `bytes(n)`; everything else is derived from it in the same way in Python and in
+the JavaScript client, so that the same bytes give the same report in both.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class RandomSource(Protocol):
 def uniform_below(source: RandomSource, n: int) -> int:
     """A whole number drawn uniformly from [0, n).
 
-    Distribution: exactly uniform (rejection: as many whole bytes as n - 1 needs, big-endian, spare high bits cleared, again
-    while the number is >= n). Cost: less than two tries on average.
+    Distribution: exactly uniform (rejection: as many whole bytes as n - 1 needs, big-endian, spare high bits cleared,
+    again while the number is >= n). Cost: less than two tries on average.
     """
     if n <= 0:
         raise InputError(f"'n' must be >= 1, got {n}")
@@ -67,7 +67,8 @@ class SystemRandom(_Source):
 
 
 class SeededRandom(_Source):
-    """A reproducible stream for research: SHA-256 in counter mode. It protects nobody, and results carry the mark `seeded`."""
+    """A reproducible stream for research: SHA-256 in counter mode. It protects nobody, and results carry the mark
+    `seeded`."""
 
     seeded = True
 

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exact draws that look only as far as they must.
 
-All locations that can be reported are laid end to end on a line, in the order (distance, number), each as long as its measure times its weight;
-the line is S(x) long. A draw throws a dart below an upper bound U of S(x) and reports the location that it hits; past the end of the line it is thrown
-again. Whatever U is, given a hit, each location is hit with probability measure x weight / S(x), exactly.
+All locations that can be reported are laid end to end on a line, in the order (distance, number), each as long as its
+measure times its weight; the line is S(x) long. A draw throws a dart below an upper bound U of S(x) and reports the
+location that it hits; past the end of the line it is thrown again. Whatever U is, given a hit, each location is hit
+with probability measure x weight / S(x), exactly.
 
-To look only as far as needed: when everything within F is settled, the part of the line that belongs to it is known, and what lies
-beyond is at most (measure that is left) x w(F + 1). The first frontier F, the least whole level at which that rest is small, fixes U; a dart beyond the settled
-part waits while the frontier moves on, level by level, until it falls on a settled location or beyond what the rest could be. The line has
-a finer ruler in each further shell (weights halve), so a waiting dart draws further bits. None of this depends on anything but the metric, the
+To look only as far as needed: when everything within F is settled, the part of the line that belongs to it is known,
+and what lies beyond is at most (measure that is left) x w(F + 1). The first frontier F, the least whole level at
+which that rest is small, fixes U; a dart beyond the settled part waits while the frontier moves on, level by level,
+until it falls on a settled location or beyond what the rest could be. The line has a finer ruler in each further
+shell (weights halve), so a waiting dart draws further bits. None of this depends on anything but the metric, the
 measure and the bits: the JavaScript client does the same and gives the same report for the same bytes.
 """
 
@@ -26,7 +28,8 @@ from .weights import Weights
 __all__ = ["Sampler"]
 
 STEP = 1 << LEVEL_BITS
-#: The first frontier is where 4 x (rest at its largest) is at most what is settled: a dart waits with probability 1/5 at the most.
+#: The first frontier is where 4 x (rest at its largest) is at most what is settled: a dart waits with probability 1/5
+#: at the most.
 _REST = 4
 #: Shells looked at to find it; beyond, weights are below 2^-30.
 _SHELLS = 30

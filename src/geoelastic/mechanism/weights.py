@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Integer weights that fall by at most e^(exponent x unit) a unit of distance, provably.
 
-w(D) = table[D mod N] x 2^-(D div N), with table[0] = 2^31 and table[j + 1] = ceil(table[j] q / p), where p/q = 1 + x + x²/2 < e^x and x =
-exponent x 2^-13; N is the first j at which the table would reach 2^30. Then, exactly and in integers:
+w(D) = table[D mod N] x 2^-(D div N), with table[0] = 2^31 and table[j + 1] = ceil(table[j] q / p), where p/q = 1 + x
++ x²/2 < e^x and x = exponent x 2^-13; N is the first j at which the table would reach 2^30. Then, exactly and in
+integers:
 
 * within a period w(D) / w(D + 1) <= p/q < e^x, by the ceiling;
 * across its end w(N - 1) / w(N) = table[N - 1] / 2^30 <= p/q, because table[N - 1] q / p <= 2^30;
 * w never increases.
 
-So |ln w(D) - ln w(D')| <= x |D - D'|. No floating point is involved, and any language can rebuild the table from the recipe.
+So |ln w(D) - ln w(D')| <= x |D - D'|. No floating point is involved, and any language can rebuild the table from the
+recipe.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ from ..levels import LEVEL_BITS, IntArray
 
 __all__ = ["HALF", "Weights", "exponent_fraction", "make_weights"]
 
-#: exp(-d/2): half of the level pays for the distance to the report, half for the normaliser that differs from place to place.
+#: exp(-d/2): half of the level pays for the distance to the report, half for the normaliser that differs from place
+#: to place.
 HALF = Fraction(1, 2)
 TOP_BITS = 31
 

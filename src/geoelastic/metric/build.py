@@ -29,10 +29,11 @@ IndexArray = npt.NDArray[np.int32]
 
 METHODS = ("conformal", "paper")
 LAYOUTS = ("adaptive", "uniform")
-#: The level from which the conformal builder enforces the requirement unless told otherwise: below one lattice step no chained graph can
-#: meet it tightly.
+#: The level from which the conformal builder enforces the requirement unless told otherwise: below one lattice step
+#: no chained graph can meet it tightly.
 DEFAULT_L_FROM = 0.35
-#: A leaf holds at most this part of what is required at l_from: small enough that balls are smooth, large enough to merge empty land.
+#: A leaf holds at most this part of what is required at l_from: small enough that balls are smooth, large enough to
+#: merge empty land.
 LEAF_SHARE = 1 / 7
 MAX_LEAF_CELLS = 64
 
@@ -67,10 +68,11 @@ def build_metric(
 ) -> Metric:
     """Build a metric in which every ball B_l(x), l in [l_from, l_top], holds at least req(l), and verify it.
 
-    `method`: "conformal" (the default: tighter, a minute for a city) or "paper" (the algorithm of Chatzikokolakis, Palamidessi and Stronati, with
-    its candidate `strategy`; `literal` raises levels once a pass, as listed there). `layout`: "adaptive" (default of the conformal
-    builder) or "uniform". `fences`: GeoJSON, files of it or shapely polygons. `frame`: part of the shorter side that may be reported but not be a
-    secret. `checkpoint`: a file that lets a paper build that was stopped go on from its last pass.
+    `method`: "conformal" (the default: tighter, a minute for a city) or "paper" (the algorithm of Chatzikokolakis,
+    Palamidessi and Stronati, with its candidate `strategy`; `literal` raises levels once a pass, as listed there).
+    `layout`: "adaptive" (default of the conformal builder) or "uniform". `fences`: GeoJSON, files of it or shapely
+    polygons. `frame`: part of the shorter side that may be reported but not be a secret. `checkpoint`: a file that
+    lets a paper build that was stopped go on from its last pass.
     """
     require_choice("method", method, METHODS)
     layout = require_choice("layout", layout or ("adaptive" if method == "conformal" else "uniform"), LAYOUTS)

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The conformal builder: one local scale per location, edges only between neighbours.
 
-In a density that is even, Euclidean distance times l* sqrt(pi x density) meets a quadratic requirement exactly. So each location gets a
-scale of its own, an edge is as long as the ground between two centres times the mean of their scales, and the scales are
-adjusted until every ball holds what is required and little more:
+In a density that is even, Euclidean distance times l* sqrt(pi x density) meets a quadratic requirement exactly. So
+each location gets a scale of its own, an edge is as long as the ground between two centres times the mean of their
+scales, and the scales are adjusted until every ball holds what is required and little more:
 
 1. start from the scale that would be right if the surroundings were even;
-2. some sweeps both ways over part of the locations: r(x) = least m(B_l)/req(l), scale *= r^GAIN, shared with the neighbours;
-3. sweeps downwards only: around each x that falls short, the scales in its violating ball shrink. Shrinking scales only shrinks distances
-   and grows balls, so a location that holds once holds for good: only those that fell short are swept again, and the process ends.
+2. some sweeps both ways over part of the locations: r(x) = least m(B_l)/req(l), scale *= r^GAIN, shared with the
+   neighbours;
+3. sweeps downwards only: around each x that falls short, the scales in its violating ball shrink. Shrinking scales
+   only shrinks distances and grows balls, so a location that holds once holds for good: only those that fell short
+   are swept again, and the process ends.
 """
 
 from __future__ import annotations
@@ -30,10 +32,11 @@ __all__ = ["conformal_graph", "first_scales", "repair", "solve_scales"]
 
 IndexArray = npt.NDArray[np.int32]
 
-#: Each sweep both ways looks at one location in `STRIDE` and moves its surroundings by r^GAIN; measured on made-up and real cities, more
-#: sweeps or smaller strides gain less than 1 %.
+#: Each sweep both ways looks at one location in `STRIDE` and moves its surroundings by r^GAIN; measured on made-up
+#: and real cities, more sweeps or smaller strides gain less than 1 %.
 SWEEPS, STRIDE, GAIN = 8, 4, 0.5
-#: Downward moves of r^SHRINK: 1/2 would be right if a ball shrank as a whole; smaller steps leave less slack where balls overlap.
+#: Downward moves of r^SHRINK: 1/2 would be right if a ball shrank as a whole; smaller steps leave less slack where
+#: balls overlap.
 SHRINK = 0.25
 _NO_END = np.int64(2**62)
 _MAX_SCALE = 2**28
@@ -118,7 +121,8 @@ def repair(
 def first_scales(locations: Locations, cells: IntArray, table: IntArray) -> FloatArray:
     """Scales that would be right if density were even around each location: least level / radius that holds its mass.
 
-    A square of cells stands for the disc of the same area; the radius is read off squares of growing size, interpolated by area.
+    A square of cells stands for the disc of the same area; the radius is read off squares of growing size,
+    interpolated by area.
     """
     first = int(np.argmax(table > 0))
     levels = np.unique(np.linspace(first + (table.size - 1 - first) * 0.15, table.size - 1, 5).astype(np.int64))
@@ -154,7 +158,8 @@ def _whole(scale: FloatArray) -> IndexArray:
 
 
 def _shared(neighbours: tuple[IntArray, IndexArray, IndexArray], moves: FloatArray, part: IndexArray) -> FloatArray:
-    """Moves known at some locations, spread to all: half one's own and half the neighbours' mean where both are known."""
+    """Moves known at some locations, spread to all: half one's own and half the neighbours' mean where both are
+    known."""
     start, index, _ = neighbours
     values = np.full(start.size - 1, np.nan)
     values[part] = moves

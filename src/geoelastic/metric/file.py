@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Metrics on disk: one ``.geoelastic`` container.
 
-A conformal metric is its layout and one integer per location: the graph is recomputed on load, bit for bit. A paper metric is its layout
-and its edge list. Masses are stored as the integers that were verified.
+A conformal metric is its layout and one integer per location: the graph is recomputed on load, bit for bit. A paper
+metric is its layout and its edge list. Masses are stored as the integers that were verified.
 """
 
 from __future__ import annotations

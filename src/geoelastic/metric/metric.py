@@ -27,8 +27,9 @@ BoolArray = npt.NDArray[np.bool_]
 class Metric:
     """A metric over locations.
 
-    `fence`: 0 outside, k inside fence k; inside a fence all distances are 0, across it they are infinite. `scale`: the local scales of a
-    conformal metric, from which its graph is computed. `certificate`: what was verified. `info`: where the mass comes from.
+    `fence`: 0 outside, k inside fence k; inside a fence all distances are 0, across it they are infinite. `scale`:
+    the local scales of a conformal metric, from which its graph is computed. `certificate`: what was verified.
+    `info`: where the mass comes from.
     """
 
     locations: Locations
@@ -82,7 +83,8 @@ class Metric:
         return bool(self.secret[self._checked(i)])
 
     def edges(self) -> tuple[IndexArray, IndexArray, FloatArray]:
-        """(i, j, level): the whole graph, each undirected edge once, with the zero edges that tie each fence together."""
+        """(i, j, level): the whole graph, each undirected edge once, with the zero edges that tie each fence
+        together."""
         tail, tip, weight = self.edge_units()
         return tail, tip, units_to_level(weight)
 
@@ -140,7 +142,8 @@ class Metric:
     def with_fences(
         self, fences: Any = (), *, remove: Any = (), workers: int | None = None, progress: bool = False
     ) -> Metric:
-        """The metric with fences carved in, and fences (by number) taken away; repaired where that is needed and verified."""
+        """The metric with fences carved in, and fences (by number) taken away; repaired where that is needed and
+        verified."""
         from .carve import carve
 
         return carve(self, fences, remove=remove, workers=workers, progress=progress)

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The paper's builder: edges are added pass by pass until every ball up to l_top holds what is required.
 
-Invariant: at every x the requirement holds below l_x. Raising l_x to req*(m(B_{l_x}(x))) keeps it, and adding an edge (x, l_x, x')
-only shrinks distances, so it keeps it for everyone. Each pass reads the graph as it stood when the pass began: vertices are
-independent, the pass runs on any number of threads, and the result is the same for all of them.
+Invariant: at every x the requirement holds below l_x. Raising l_x to req*(m(B_{l_x}(x))) keeps it, and adding an edge
+(x, l_x, x') only shrinks distances, so it keeps it for everyone. Each pass reads the graph as it stood when the pass
+began: vertices are independent, the pass runs on any number of threads, and the result is the same for all of them.
 
-Two things are decided here that the paper leaves open. Raising l_x is repeated within a pass until it stands still (`literal=True` does it once, as
-in the listing): edges become as long as they may be, and the ratio m(B_l)/req(l) falls from 2.2 to 1.6. And once passes stop making
-progress, the few vertices left (near the border, where the paper reports the same) may add 2, 4, 8, ... edges a pass.
+Two things are decided here that the paper leaves open. Raising l_x is repeated within a pass until it stands still
+(`literal=True` does it once, as in the listing): edges become as long as they may be, and the ratio m(B_l)/req(l)
+falls from 2.2 to 1.6. And once passes stop making progress, the few vertices left (near the border, where the paper
+reports the same) may add 2, 4, 8, ... edges a pass.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ __all__ = ["STRATEGIES", "PaperState", "build_paper_graph", "candidate_order"]
 
 IndexArray = npt.NDArray[np.int32]
 
-#: How next-by-geodistance walks a ring of cells at equal whole distance: `fourfold` steps four places at a time, so that opposite directions
-#: alternate (S, N, SE, NW, E, W, ...); `opposite` goes to and fro across the ring; `golden` turns by the golden angle; `sequence` walks it.
+#: How next-by-geodistance walks a ring of cells at equal whole distance: `fourfold` steps four places at a time, so
+#: that opposite directions alternate (S, N, SE, NW, E, W, ...); `opposite` goes to and fro across the ring; `golden`
+#: turns by the golden angle; `sequence` walks it.
 STRATEGIES = ("fourfold", "opposite", "golden", "sequence")
 _PASSES_OF_ONE_EDGE = 8
 _MOST_EDGES = 256
@@ -124,7 +126,8 @@ def _one_pass(
     locations: Locations, mass_units: IntArray, table: IntArray, fence: IndexArray, left: IndexArray, buckets: int,
     rings: tuple[IndexArray, IndexArray], literal: bool, state: PaperState, workers: int | None,
 ) -> int:  # fmt: skip
-    """Raise levels and add edges for the vertices that are left; returns how many edges were added or levels were finished."""
+    """Raise levels and add edges for the vertices that are left; returns how many edges were added or levels were
+    finished."""
     graph, cap = state.graph, state.cap
     results = in_parts(
         lambda part: kernels.paper_pass(

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work split over threads. Kernels release the interpreter's lock; results come back in order, whatever the number of threads."""
+"""Work split over threads. Kernels release the interpreter's lock; results come back in order, whatever the number of
+threads."""
 
 from __future__ import annotations
 

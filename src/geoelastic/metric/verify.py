@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verification from the graph alone: an edge list, masses, fences and the requirement. It shares no code with the builders."""
+"""Verification from the graph alone: an edge list, masses, fences and the requirement. It shares no code with the
+builders."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ from .threads import in_parts
 
 __all__ = ["verify"]
 
-#: Locations whose whole ball is measured for the statistics of m(B_l)/req(l); the requirement itself is checked at every one.
+#: Locations whose whole ball is measured for the statistics of m(B_l)/req(l); the requirement itself is checked at
+#: every one.
 PROFILE = 4000
 PROBES = 16
 
@@ -26,11 +28,13 @@ PROBES = 16
 def verify(
     metric: Metric, *, sample: int | None = None, workers: int | None = None, progress: bool = False
 ) -> dict[str, Any]:
-    """Check the requirement exactly, at every jump of every ball, for every secret location outside a fence (or `sample` of them).
+    """Check the requirement exactly, at every jump of every ball, for every secret location outside a fence (or
+    `sample` of them).
 
     The result is the metric's certificate: `ok`, how many locations and levels were checked, violations, the ratio
-    m(B_l)/req(l) (least over all; median, mean and by level, from l_from or a fifth of l_top on, over a stated number of locations), whether fences are closed, and a hash of
-    graph and masses. `ok` is False if anything fails, or if a certificate that the metric carries was given for another graph.
+    m(B_l)/req(l) (least over all; median, mean and by level, from l_from or a fifth of l_top on, over a stated number
+    of locations), whether fences are closed, and a hash of graph and masses. `ok` is False if anything fails, or if a
+    certificate that the metric carries was given for another graph.
     """
     begun = time.perf_counter()
     tail, tip, level = metric.edge_units()
