@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -161,31 +160,47 @@ def repeated_reports(
     if len(homes) == 0 or np.min(homes) < 0 or np.max(homes) >= prior.n_places:
         raise InputError(f"'homes' must be indices of places, 0 to {prior.n_places - 1}")
     rng = np.random.default_rng(seed)
-    matrix = np.concatenate([b for _, b in channel.blocks()], axis=1)
-    found: list[Any] = []
-    for home in homes:
-        for _ in range(runs):
-            found.append(_attack(channel, prior, matrix, int(home), counts, sticky, rng))
-    results = np.array(found)
+    rows = _rows(channel, channel.row_of_place[homes])
+    drawn = 1 if sticky else counts[-1]
+    draws = [rng.choice(row.size, size=(runs, drawn), p=row / row.sum()) for row in rows]
+    columns, at = np.unique(np.array(draws), return_inverse=True)
+    logs = _log_columns(channel, columns)
+    at = at.reshape(len(homes), runs, drawn)
+    results = np.array(
+        [
+            _attack(channel, prior, logs[:, at[h, r]], _reported(channel, columns[at[h, r]], rng), int(home), counts)
+            for h, home in enumerate(homes)
+            for r in range(runs)
+        ]
+    )
     mean, error = results.mean(axis=0), results.std(axis=0, ddof=1) / np.sqrt(len(results))
     return RepeatedReports(counts, mean[0], mean[1], mean[2], error[0], error[2])
 
 
-def _attack(
-    channel: Channel, prior: Prior, matrix: FloatArray, home: int, counts: tuple[int, ...], sticky: bool,
-    rng: np.random.Generator,
-) -> FloatArray:  # fmt: skip
-    """One run: (recovered, metres of the most likely place, metres of the mean report) for each number of reports."""
-    row = matrix[channel.row_of_place[home]]
-    draws = rng.choice(len(row), size=1 if sticky else counts[-1], p=row / row.sum())
-    reported = _reported(channel, draws, rng)
+def _rows(channel: Channel, rows: IntArray) -> FloatArray:
+    """The whole rows of a few inputs."""
+    return np.concatenate([block[rows] for _, block in channel.blocks()], axis=1)
+
+
+def _log_columns(channel: Channel, columns: IntArray) -> FloatArray:
+    """ln K of a few outputs, for every input; `columns` in ascending order."""
+    parts = []
     with np.errstate(divide="ignore"):
-        log_likelihood = np.cumsum(np.log(matrix[:, draws]), axis=1)
-        log_prior = np.log(prior.weights)
+        for part, block in channel.blocks():
+            low, high = np.searchsorted(columns, [part.start, part.stop])
+            parts.append(np.log(block[:, columns[low:high] - part.start]))
+    return np.concatenate(parts, axis=1)
+
+
+def _attack(
+    channel: Channel, prior: Prior, logs: FloatArray, reported: FloatArray, home: int, counts: tuple[int, ...]
+) -> FloatArray:
+    """One run: (recovered, metres of the most likely place, metres of the mean report) for each number of reports."""
+    log_likelihood = np.cumsum(logs, axis=1)
     result = np.empty((3, len(counts)))
     for k, count in enumerate(counts):
-        used = 1 if sticky else count
-        score = log_prior + log_likelihood[channel.row_of_place, used - 1]
+        used = min(count, len(reported))  # a sticky report is one report, however often it is seen
+        score = np.log(prior.weights) + log_likelihood[channel.row_of_place, used - 1]
         best = np.flatnonzero(score >= score.max() - 1e-9)
         guess_m = np.hypot(*(prior.xy[best] - prior.xy[home]).T).mean()
         mean_m = np.hypot(*(reported[:used].mean(axis=0) - prior.xy[home]))

@@ -15,12 +15,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import InputError, require_positive
+from ..errors import require_positive
 from ..levels import LEVEL_UNIT, UNREACHABLE, FloatArray, IntArray, level_to_units
+from ..mechanism.measures import output_measure
 from ..progress import progress_bar
 from .areas import StudyArea
 from .channel import Channel, Outputs
 from .prior import Prior
+from .utility import expected_distance
 
 __all__ = ["DistanceTable", "cells_in", "distance_table", "elastic_channel", "expected_errors", "paper_channel"]
 
@@ -59,19 +61,6 @@ def _outputs(metric: Any) -> Outputs:
     return Outputs(np.asarray(metric.xy), metric.locations.size.astype(np.int64), float(metric.grid.cell_m))
 
 
-def _measure(metric: Any, output: str | FloatArray) -> FloatArray:
-    """The output measure mu: by mass, evenly over cells, or any weights >= 0 that are the same for every secret."""
-    if isinstance(output, str):
-        if output not in ("mass", "uniform"):
-            raise InputError(f"'output' must be 'mass', 'uniform' or an array of weights, got {output!r}")
-        source = metric.mass if output == "mass" else metric.locations.area_cells
-        return np.asarray(source, dtype=np.float64)
-    weights = np.asarray(output, dtype=np.float64)
-    if weights.shape != (metric.n,) or not np.all(weights >= 0) or not weights.any():
-        raise InputError(f"'output' must be {metric.n} weights >= 0, not all 0")
-    return weights
-
-
 def elastic_channel(
     table: DistanceTable, *, output: str | FloatArray = "mass", exponent: float = 0.5, name: str | None = None
 ) -> Channel:
@@ -79,15 +68,19 @@ def elastic_channel(
 
     With exponent 1/2 it is d-private for every metric and measure; a larger one has to be earned by the caller.
     """
-    measure = _measure(table.metric, output)
+    metric = table.metric
+    measure, cells = output_measure(metric, output), metric.locations.area_cells.astype(np.float64)
     rate = require_positive("exponent", exponent) * LEVEL_UNIT
+    fenced = metric.fence[table.inputs] > 0
 
     def weights(start: int, stop: int) -> FloatArray:
         units = table.units[:, start:stop]
-        return np.where(units == UNREACHABLE, 0.0, measure[start:stop] * np.exp(-rate * units))
+        # inside a fence every report is even over it, whatever the measure outside
+        mu = np.where(fenced[:, None], cells[start:stop], measure[start:stop])
+        return np.where(units == UNREACHABLE, 0.0, mu * np.exp(-rate * units))
 
     label = name or f"elastic, output by {output if isinstance(output, str) else 'measure'}, exponent {exponent:g}"
-    return _normalised(label, table, weights, _outputs(table.metric), sound=True)
+    return _normalised(label, table, weights, _outputs(metric), sound=True)
 
 
 def cells_in(metric: Any, area: StudyArea) -> IntArray:
@@ -102,25 +95,40 @@ def cells_in(metric: Any, area: StudyArea) -> IntArray:
     return inside
 
 
-def paper_channel(table: DistanceTable, prior: Prior, area: StudyArea, *, cut: float | None = None) -> Channel:
-    """The paper's evaluation as its program ran it: exp(-d/2) evenly over the cells of the area, beyond `cut` nothing.
+def paper_channel(
+    table: DistanceTable,
+    prior: Prior,
+    area: StudyArea | None = None,
+    *,
+    cut: float | None = None,
+    name: str | None = None,
+) -> Channel:
+    """The paper's evaluation as its program ran it: exp(-d/2) evenly over cells, and nothing beyond level `cut`.
 
-    `cut` is 2 l_top unless given. NO GUARANTEE: the support depends on the secret, so some reports exclude some places
-    for certain. It is here to compare with the paper's figures, not to be used.
+    With an `area` only its cells are reported and the rest is normalised away; without one the whole map is. `cut` is
+    2 l_top unless given. NO GUARANTEE: the support depends on the secret, so some reports exclude some places for
+    certain. It is here to compare with the paper's figures, not to be used.
     """
     metric = table.metric
     limit = level_to_units(2 * metric.l_top if cut is None else require_positive("cut", cut))
-    cells = np.union1d(cells_in(metric, area), prior.cell)
-    owner = metric.locations.owner.ravel()[cells]
-    row, col = np.divmod(cells, metric.grid.cols)
-    xy = np.column_stack(metric.grid.cell_to_xy(row, col))
+    if area is None:
+        outputs, column, label = _outputs(metric), np.arange(metric.n), "as in the paper, whole map (no guarantee)"
+    else:
+        cells = np.union1d(cells_in(metric, area), prior.cell)
+        column, label = metric.locations.owner.ravel()[cells], "as in the paper, in the box (no guarantee)"
+        outputs = _single_cells(metric, cells)
+    count = outputs.side.astype(np.float64) ** 2
 
     def weights(start: int, stop: int) -> FloatArray:
-        units = table.units[:, owner[start:stop]]
-        return np.where(units > limit, 0.0, np.exp(-LEVEL_UNIT / 2 * units))
+        units = table.units[:, column[start:stop]]
+        return np.where(units > limit, 0.0, count[start:stop] * np.exp(-LEVEL_UNIT / 2 * units))
 
-    outputs = Outputs(xy, np.ones(len(cells), dtype=np.int64), float(metric.grid.cell_m))
-    return _normalised("as in the paper (no guarantee)", table, weights, outputs, sound=False)
+    return _normalised(label, table, weights, outputs, sound=False)
+
+
+def _single_cells(metric: Any, cells: IntArray) -> Outputs:
+    xy = np.column_stack(metric.grid.cell_to_xy(*np.divmod(cells, metric.grid.cols)))
+    return Outputs(xy, np.ones(len(cells), dtype=np.int64), float(metric.grid.cell_m))
 
 
 def _normalised(name: str, table: DistanceTable, weights: Any, outputs: Outputs, *, sound: bool) -> Channel:
@@ -131,28 +139,19 @@ def _normalised(name: str, table: DistanceTable, weights: Any, outputs: Outputs,
 
 
 def expected_errors(
-    metric: Any, locations: IntArray, *, output: str | FloatArray = "mass", exponent: float = 0.5, workers: int = 2,
-    cells: IntArray | None = None, cut: float | None = None, progress: bool = False,
+    metric: Any, locations: IntArray, *, output: str | FloatArray = "mass", exponent: float = 0.5,
+    cut: float | None = None, workers: int = 2, progress: bool = False,
 ) -> FloatArray:  # fmt: skip
-    """Expected metres between the centre of each of `locations` and its report: the paper's E(x).
+    """Expected metres between the centre of each of `locations` and its report over the whole map: the paper's E(x).
 
-    With `cells` and `cut` the mechanism of `paper_channel`: evenly over those cells, nothing beyond level `cut`.
+    With a `cut` nothing is reported beyond that level, as in the paper's program (no guarantee).
     """
-    from .utility import expected_distance
-
-    if cells is None:
-        outputs, owner, measure = _outputs(metric), None, _measure(metric, output)
-    else:
-        row, col = np.divmod(cells, metric.grid.cols)
-        xy = np.column_stack(metric.grid.cell_to_xy(row, col))
-        outputs = Outputs(xy, np.ones(len(cells), dtype=np.int64), float(metric.grid.cell_m))
-        owner, measure = metric.locations.owner.ravel()[cells], np.ones(len(cells))
+    outputs, measure = _outputs(metric), output_measure(metric, output)
     limit = UNREACHABLE - 1 if cut is None else level_to_units(cut)
     result = np.empty(len(locations))
 
     def one(k: int) -> None:
-        units = metric.distance_units_from(int(locations[k]))
-        units = units if owner is None else units[owner]
+        units = metric.distance_units_from(int(locations[k]), cut)
         row = np.where(units > limit, 0.0, measure * np.exp(-exponent * LEVEL_UNIT * units))
         result[k] = expected_distance((row / row.sum())[None, :], metric.xy[locations[k]][None, :], outputs)[0]
 
