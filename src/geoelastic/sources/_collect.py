@@ -12,9 +12,9 @@ import shapely
 from .areas import Areas, Bounds, IntArray, polygons_only
 from .features import Features, TagRule
 
-__all__ = ["NO_AREA", "Collector", "parse_levels"]
+__all__ = ["BAD_OUTLINE", "Collector", "parse_levels"]
 
-NO_AREA = "a polygon without area"
+BAD_OUTLINE = "an outline that crosses itself or encloses nothing"
 _CHUNK = 20_000
 #: hexadecimal digits before the corners of a line in WKB (byte order, type, count), and of each corner (two doubles)
 _LINE_HEADER, _CORNER_LENGTH = 18, 32
@@ -49,7 +49,7 @@ class Collector:
         self._kept: list[Areas] = []
         self._kept_rows: list[Row] = []
         self.lost: dict[str, list[str]] = {}
-        self._without_area = self._outside = 0
+        self._bad = self._outside = 0
 
     def choose(self, tags: Any, geometry: str) -> Sequence[Row]:
         """One row for each layer that an object with these tags counts in."""
@@ -123,8 +123,8 @@ class Collector:
         self._shapes, self._shape_rows, self._rings, self._ring_rows = [], [], [], []
 
     def _keep(self, areas: Areas, index: IntArray, rows: list[Row]) -> None:
-        """Areas with the numbers of their rows; rows without an area had none."""
-        self._without_area += len(rows) - len(index)
+        """Areas with the numbers of their rows; rows without one had a bad outline."""
+        self._bad += len(rows) - len(index)
         if self._bounds is not None:
             near = areas.touching(self._bounds)
             self._outside += int(np.count_nonzero(~near))
@@ -138,7 +138,7 @@ class Collector:
         rows = self._point_rows + self._kept_rows
         rule, code, value, hours = zip(*rows, strict=True) if rows else ((), (), (), ())
         dropped = {reason: len(ids) for reason, ids in self.lost.items()}
-        dropped[NO_AREA] = dropped.get(NO_AREA, 0) + self._without_area
+        dropped[BAD_OUTLINE] = dropped.get(BAD_OUTLINE, 0) + self._bad
         dropped["outside the area"] = self._outside
         return Features.of_rows(
             self._lat,

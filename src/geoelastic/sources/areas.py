@@ -26,6 +26,8 @@ Bounds = tuple[float, float, float, float]
 
 #: with more corners than this, trying all pairs of sides costs more than a check by sweeping (GEOS)
 _MOST_CORNERS = 40
+#: relative difference of areas that is rounding; lobes of an outline that crosses itself differ by more
+_SAME_AREA = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,23 +70,24 @@ class Areas:
 
     @classmethod
     def from_rings(cls, lon: FloatArray, lat: FloatArray, ring_start: IntArray) -> tuple[Areas, IntArray]:
-        """One area for each closed ring, and the rings they came from.
+        """One area for each closed ring that does not cross itself, and the numbers of those rings.
 
-        Rings that cross or touch themselves are made valid; those without any area are left out.
+        Outlines may touch themselves or have spikes of no width: made valid, these enclose what they did before.
         """
-        simple = simple_rings(lon, lat, ring_start, _MOST_CORNERS)
+        good = simple_rings(lon, lat, ring_start, _MOST_CORNERS)
         every = cls(lon, lat, ring_start, np.arange(len(ring_start)), np.zeros(len(ring_start) - 1, dtype=np.bool_))
-        rest = np.flatnonzero(~simple)
-        if not len(rest):
+        unsure = np.flatnonzero(~good)
+        if not len(unsure):
             return every, np.arange(len(every))
-        odd = every.take(rest)
-        index = np.repeat(np.arange(len(odd)), np.diff(odd.ring_start))
-        rings = shapely.linearrings(np.column_stack([odd.lon, odd.lat]), indices=index)
-        valid = polygons_only(np.asarray(shapely.polygons(rings), dtype=object))
-        there = ~shapely.is_missing(valid)
-        chosen = np.flatnonzero(simple)
-        areas = cls.concatenate([every.take(chosen), cls.from_shapely(valid[there])])
-        return areas, np.concatenate([chosen, rest[there]])
+        rest = every.take(unsure)
+        index = np.repeat(np.arange(len(rest)), np.diff(rest.ring_start))
+        outlines = shapely.polygons(shapely.linearrings(np.column_stack([rest.lon, rest.lat]), indices=index))
+        valid = polygons_only(np.asarray(outlines, dtype=object))
+        enclosed, before = shapely.area(valid), shapely.area(outlines)
+        same = (before > 0) & (np.abs(enclosed - before) <= _SAME_AREA * before)
+        sure = np.flatnonzero(good)
+        areas = cls.concatenate([every.take(sure), cls.from_shapely(valid[same])])
+        return areas, np.concatenate([sure, unsure[same]])
 
     @classmethod
     def concatenate(cls, parts: Sequence[Areas]) -> Areas:

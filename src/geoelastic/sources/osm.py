@@ -17,7 +17,7 @@ from typing import Any
 import shapely
 
 from ..errors import FileError, MissingExtraError
-from ._collect import NO_AREA, Collector, Row
+from ._collect import BAD_OUTLINE, Collector, Row
 from .areas import Bounds
 from .features import Features, TagRule
 
@@ -31,7 +31,7 @@ LARGE_FILE_BYTES = 200_000_000
 _SHORTEST_RING = 18 + 4 * 32
 
 EDGE_PART = "cut by the extract's edge, kept in part"
-EDGE_LOST = "cut by the extract's edge, nothing left"
+EDGE_LOST = "cut by the extract's edge, left out"
 OPEN_WAY = "a line, not an area"
 NOT_AREA = "a relation that is not an area"
 BROKEN = "a multipolygon that is cut by the extract's edge or broken"
@@ -92,15 +92,15 @@ class _Passes:
         self._wkb = self._osmium.geom.WKBFactory()
         self._manager = self._osmium.area.AreaManager()
         self._relations: dict[int, Sequence[Row]] = {}
-        self._members: set[int] = set()
+        self._members: dict[int, list[int]] = {}
 
     def run(self) -> None:
         self._read_relations()
         self._read_nodes_and_ways()
         if self._relations:
             self._read_members()
-        for number in self._relations:
-            self._collector.drop(BROKEN, "relation", number)
+        if self._relations:
+            self._read_incomplete()
 
     def _key_filter(self) -> Any:
         return self._osmium.filter.KeyFilter(*self._collector.keys)
@@ -118,7 +118,7 @@ class _Passes:
             self._collector.drop(NOT_AREA, "relation", relation.id)
             return
         self._relations[relation.id] = rows
-        self._members.update(m.ref for m in relation.members if m.type == "w")
+        self._members[relation.id] = [m.ref for m in relation.members if m.type == "w"]
 
     def _read_nodes_and_ways(self) -> None:
         entities = self._osmium.osm.NODE | self._osmium.osm.WAY
@@ -147,35 +147,77 @@ class _Passes:
             self._add_part(way, rows)
             return
         if len(line) < _SHORTEST_RING:
-            self._collector.drop(NO_AREA, "way", way.id)
+            self._collector.drop(BAD_OUTLINE, "way", way.id)
             return
         self._collector.add_ring(line, rows)
 
     def _add_part(self, way: Any, rows: Sequence[Row]) -> None:
-        """The polygon of the corners that the file has, if they are three or more."""
-        corners = [(n.location.lon, n.location.lat) for n in way.nodes if n.location.valid()]
-        if len(set(corners)) < 3:
-            self._collector.drop(EDGE_LOST if len(corners) < len(way.nodes) else NO_AREA, "way", way.id)
-            return
-        self._collector.drop(EDGE_PART, "way", way.id)
-        self._collector.add_shape(shapely.to_wkb(shapely.Polygon(corners)), rows)
+        """What is left of an outline whose corners the file does not all have, if that is still a closed outline.
+
+        The rule is osm2pgsql's (the corner that closes the outline is there), so that both readers agree.
+        """
+        nodes = [n.location for n in way.nodes]
+        corners = [(n.lon, n.lat) for n in nodes if n.valid()]
+        kept = nodes[0].valid() and len(corners) >= 4
+        if kept:
+            polygon = shapely.Polygon(corners)
+            kept = bool(polygon.is_valid and polygon.area > 0)
+        if kept:
+            self._collector.add_shape(shapely.to_wkb(polygon), rows)
+        cut = len(corners) < len(nodes)
+        self._collector.drop((EDGE_PART if kept else EDGE_LOST) if cut else BAD_OUTLINE, "way", way.id)
+
+    def _member_filter(self) -> Any:
+        """The ways that relations not yet done consist of."""
+        return self._osmium.filter.IdFilter({way for number in self._relations for way in self._members[number]})
 
     def _read_members(self) -> None:
+        """Multipolygons of which the file has every member, put together by libosmium."""
         osmium = self._osmium
-        chosen = osmium.filter.IdFilter(sorted(self._members))
         locations = osmium.NodeLocationsForWays(self._table)
         locations.ignore_errors()
         areas = osmium.BufferIterator()
         with osmium.io.Reader(self._path, osmium.osm.WAY) as reader:
-            osmium.apply(reader, chosen, locations, self._manager.second_pass_to_buffer(areas))
+            osmium.apply(reader, self._member_filter(), locations, self._manager.second_pass_to_buffer(areas))
         for area in areas:
             if area.from_way() or area.orig_id() not in self._relations:
                 continue
             try:
                 shape = self._wkb.create_multipolygon(area)
-            except (RuntimeError, ValueError, self._osmium.InvalidLocationError):
+            except (RuntimeError, ValueError):
                 continue
             self._collector.add_shape(shape, self._relations.pop(area.orig_id()))
+
+    def _read_incomplete(self) -> None:
+        """Multipolygons with members missing: kept, as by osm2pgsql, if what is there are closed rings."""
+        lines: dict[int, Any] = {}
+        processor = self._osmium.FileProcessor(self._path, self._osmium.osm.NODE | self._osmium.osm.WAY)
+        ways = self._osmium.filter.EntityFilter(self._osmium.osm.WAY)
+        for way in processor.with_locations(self._table).with_filter(ways).with_filter(self._member_filter()):
+            corners = [(n.location.lon, n.location.lat) for n in way.nodes if n.location.valid()]
+            if len(corners) > 1:
+                lines[way.id] = shapely.LineString(corners)
+        for number, rows in self._relations.items():
+            there = [lines[way] for way in self._members[number] if way in lines]
+            shape = closed_area(there)
+            if shape is not None:
+                self._collector.add_shape(shapely.to_wkb(shape), rows)
+            if shape is None:
+                self._collector.drop(BROKEN, "relation", number)
+            elif len(there) < len(self._members[number]):
+                self._collector.drop(EDGE_PART, "relation", number)
+
+
+def closed_area(lines: Sequence[Any]) -> Any:
+    """What lines enclose if all of them belong to closed rings (rings in rings are holes), else None."""
+    if not lines:
+        return None
+    collection = shapely.geometrycollections(list(lines))
+    _, cuts, dangles, invalid = shapely.polygonize_full(list(lines))
+    if not (cuts.is_empty and dangles.is_empty and invalid.is_empty):
+        return None
+    area = shapely.build_area(collection)
+    return None if area is None or area.is_empty else area
 
 
 def _osmium() -> Any:
