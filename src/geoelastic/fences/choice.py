@@ -84,26 +84,58 @@ def widened(core: Mask, margin_cells: float) -> Mask:
     return fence
 
 
-def _draw_cut(part: Index, weight: FloatArray, crowd: Crowd, draws: Draws) -> Mask | None:
-    """One side of a random cut of the part, or None if it cannot be cut (any more)."""
+def _draw_cut(part: Index, weight: FloatArray, crowd: Crowd, draws: Draws) -> Index | None:
+    """The piece of each cell after a random cut of the part, or None if it cannot be cut (any more)."""
     if weight.sum() < 2 * crowd.amount or len(part) < 2 * crowd.min_cells:
         return None
     row, col = np.divmod(part, crowd.grid.cols)
-    y, x = row - row.mean(), col - col.mean()
+    row, col = row - row.min(), col - col.min()
     best, best_shape = None, 0.0
     for _ in range(_TRIES):
-        order = np.argsort(_heights(x, y, draws), kind="stable")
+        order = np.argsort(_heights(col - col.mean(), row - row.mean(), draws), kind="stable")
         places = _allowed(weight[order], crowd)
         if not len(places):
             continue
         side = np.zeros(len(part), dtype=bool)
         side[order[: places[draws.below(len(places))]]] = True
-        shape = min(_shape(row[side], col[side]), _shape(row[~side], col[~side]))
+        piece = _pieces(row, col, side, weight, crowd)
+        shape = _worst_shape(row, col, piece)
         if shape > best_shape:
-            best, best_shape = side, shape
+            best, best_shape = piece, shape
         if shape >= _GOOD_SHAPE:
             break
     return best
+
+
+def _pieces(row: Index, col: Index, side: Mask, weight: FloatArray, crowd: Crowd) -> Index:
+    """The connected pieces on both sides, numbered from 1; all 0 if one of them is too small for a core.
+
+    A cut through a ragged shore leaves crumbs: pieces that hold too little go to the other side, first of the one side,
+    then of the other.
+    """
+    side = side.copy()
+    for turn in (True, False, True):
+        piece = _connected(row, col, side == turn)
+        small = _too_small(piece, weight, crowd)
+        side[(side == turn) & small[piece]] = not turn
+    one, other = _connected(row, col, side), _connected(row, col, ~side)
+    piece = np.where(side, one, other + one.max(initial=0))
+    if piece.max() < 2 or _too_small(piece, weight, crowd)[1:].any():
+        return np.zeros_like(piece)
+    return piece
+
+
+def _connected(row: Index, col: Index, chosen: Mask) -> Index:
+    """Numbers of the connected pieces of the chosen cells, 0 for the others."""
+    box = np.zeros((int(row.max()) + 1, int(col.max()) + 1), dtype=bool)
+    box[row, col] = chosen
+    return np.asarray(label(box)[0][row, col], dtype=np.int64)
+
+
+def _too_small(piece: Index, weight: FloatArray, crowd: Crowd) -> Mask:
+    """For each number of a piece whether it holds too little or has too few cells."""
+    few: Mask = np.bincount(piece) < crowd.min_cells
+    return few | (np.bincount(piece, weights=weight) < crowd.amount)
 
 
 def _uniform(draws: Draws) -> float:
@@ -134,11 +166,14 @@ def _allowed(weight: FloatArray, crowd: Crowd) -> Index:
     return allowed
 
 
-def _shape(row: Index, col: Index) -> float:
-    """How round the cells are together: 1 for a disc, near 0 for slivers and crescents, 0 if they fall apart."""
-    box = np.zeros((int(np.ptp(row)) + 1, int(np.ptp(col)) + 1), dtype=bool)
-    box[row - row.min(), col - col.min()] = True
-    if label(box)[1] != 1:
+def _worst_shape(row: Index, col: Index, piece: Index) -> float:
+    """How round the least round piece is: 1 for a disc, near 0 for slivers and crescents; 0 if there is no piece."""
+    if not piece.any():
         return 0.0
+    count = np.bincount(piece)
+    with np.errstate(invalid="ignore"):  # number 0 has no cells
+        spread = np.zeros(len(count))
+        for at in (row.astype(np.float64), col.astype(np.float64)):
+            spread += np.bincount(piece, weights=at * at) / count - (np.bincount(piece, weights=at) / count) ** 2
     # a disc of n cells has the variance r²/2 = n / 2 pi in all; a single cell, being a square, has 2/12
-    return len(row) / (2 * math.pi) / float(row.var() + col.var() + 1 / 6)
+    return float((count[1:] / (2 * math.pi) / (spread[1:] + 1 / 6)).min())

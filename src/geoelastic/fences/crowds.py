@@ -24,8 +24,8 @@ Mask = npt.NDArray[np.bool_]
 Regions = npt.NDArray[np.int32]
 
 _BLOCK_DEG = 0.25
-#: Built-up land reaches this far around its buildings; the sea does not count as a place to hide.
-_REACH_M = 300.0
+#: A town reaches this far around its buildings, scattered houses further, and last comes everything.
+_REACHES_M = (300.0, 1000.0, 3000.0, math.inf)
 #: What OpenStreetMap objects are counted as; a POI is something that people who do not live there come for.
 COUNTED = {
     "buildings": ("building",),
@@ -124,18 +124,19 @@ def _count(path: str, what: str, grid: Grid) -> FloatArray:
 
 
 def _regions(grid: Grid, cells: FloatArray, built: Mask, amount: float, where: Mask | None = None) -> Regions:
-    """Built-up land that hangs together and holds the amount, piece by piece; then the pieces of all the rest.
+    """Parts of the map that hang together and hold the amount: towns first, then what is left of wider surroundings.
 
     So that the fence of a house on the shore is not most of the sea. The rule is public: it does not know the place.
     """
     allowed = np.ones(grid.shape, dtype=bool) if where is None else where
-    near = np.asarray(distance_transform_edt(~built) * grid.cell_m <= _REACH_M) if built.any() else built
-    pieces, number = label(near & allowed)
-    held = np.bincount(pieces.ravel(), weights=cells.ravel(), minlength=number + 1)
-    large = np.flatnonzero(held >= amount)
-    town = np.isin(pieces, large[large > 0])
-    rest, _ = label(allowed & ~town)
-    regions: Regions = np.where(town, pieces, np.where(rest > 0, rest + number, 0)).astype(np.int32)
+    far_m = distance_transform_edt(~built) * grid.cell_m if built.any() else np.zeros(grid.shape)
+    regions: Regions = np.zeros(grid.shape, dtype=np.int32)
+    for reach_m in _REACHES_M:
+        piece, number = label(allowed & (far_m <= reach_m) & (regions == 0))
+        held = np.bincount(piece.ravel(), weights=cells.ravel(), minlength=number + 1)
+        enough = held >= (amount if reach_m < math.inf else 0)
+        enough[0] = False
+        regions = np.where(enough[piece], piece + regions.max(), regions).astype(np.int32)
     return regions
 
 
