@@ -137,11 +137,11 @@ class Placement:
 
     def _draw(self, index: IntArray, rng: RandomSource | None, users: list[Any] | None) -> tuple[IntArray, IntArray]:
         if users is None or not hasattr(self._mechanism, "for_user"):
-            rows, cols = self._mechanism.report_cells(index, rng)
+            rows, cols = self._mechanism.sample_cells(index, rng=rng)
             return rows, cols
         row, col = np.empty_like(index), np.empty_like(index)
         for name, mine in groups(users):
-            row[mine], col[mine] = self._mechanism.for_user(name).report_cells(index[mine], rng)
+            row[mine], col[mine] = self._mechanism.for_user(name).sample_cells(index[mine], rng=rng)
         return row, col
 
     def _judge(self, missing: BoolArray, outside: BoolArray, frame: BoolArray) -> tuple[BoolArray, Tally]:

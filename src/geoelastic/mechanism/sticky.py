@@ -78,8 +78,8 @@ class Sticky:
 
     @cached_property
     def _map(self) -> bytes:
-        parameters = [getattr(self.mechanism, name, None) for name in ("output", "exponent")]
-        return f"{metric_id(self.metric)}|{parameters!r}".encode()
+        digest = hashlib.sha256(np.ascontiguousarray(self.mechanism.measure).tobytes()).hexdigest()
+        return f"{metric_id(self.metric)}|{digest}|{self.mechanism.exponent}".encode()
 
     def for_user(self, user: str) -> Sticky:
         """The same for another user, whose reports are independent of this one's."""
@@ -99,27 +99,33 @@ class Sticky:
         first[inside] = firsts[np.searchsorted(numbers, fence[inside])]
         return np.asarray(first[index], dtype=np.int64)
 
-    def report_cells(self, indices: npt.ArrayLike, rng: RandomSource | None = None) -> tuple[IntArray, IntArray]:
-        """The reported (row, col) cell of each location; the same again for the same location."""
+    def sample_cells(
+        self, i: npt.ArrayLike, *, rng: RandomSource | None = None, workers: int | None = None
+    ) -> tuple[IntArray, IntArray]:
+        """The reported (rows, columns) of each location in `i`; the same again for the same location."""
         self._require_no_rng(rng)
-        places, inverse = np.unique(self.place_of(indices), return_inverse=True)
-        cells = [self.mechanism.report_cells(np.array([place]), self._source(int(place))) for place in places]
-        rows = np.array([int(row[0]) for row, _ in cells], dtype=np.int64)
-        cols = np.array([int(col[0]) for _, col in cells], dtype=np.int64)
-        return rows[inverse], cols[inverse]
+        places, inverse = np.unique(self.place_of(i), return_inverse=True)
+        cells = np.array([self._report(int(place))[1:] for place in places], dtype=np.int64).reshape(-1, 2)
+        return cells[inverse, 0], cells[inverse, 1]
 
-    def sample(self, i: int, size: int = 1, rng: RandomSource | None = None) -> IntArray:
+    def sample(self, i: int, size: int = 1, *, rng: RandomSource | None = None) -> IntArray:
         """The one reported location of location `i`, `size` times."""
         self._require_no_rng(rng)
-        place = int(self.place_of([i])[0])
-        drawn = self.mechanism.sample(place, 1, self._source(place))
-        return np.full(size, int(drawn[0]), dtype=np.int64)
+        return np.full(size, self._report(int(self.place_of(i)))[0], dtype=np.int64)
 
-    def sanitize(self, lat: float, lon: float, rng: RandomSource | None = None) -> tuple[float, float]:
+    def sanitize(self, lat: float, lon: float, *, rng: RandomSource | None = None) -> tuple[float, float]:
         """The report of one place."""
-        rows, cols = self.report_cells([self.metric.locate(lat, lon)], rng)
+        rows, cols = self.sample_cells([self.metric.locate_secret(lat, lon)], rng=rng)
         reported = self.metric.grid.cell_to_latlon(rows[0], cols[0])
         return float(reported[0]), float(reported[1])
+
+    def _report(self, place: int) -> tuple[int, int, int]:
+        """(location, row, column) reported from a place, from the bytes that belong to it."""
+        source, at = self._source(place), self.metric.locations
+        location = int(self.mechanism.sample(place, rng=source)[0])
+        side = int(at.size[location])
+        down, across = divmod(source.below(side * side), side)
+        return location, int(at.row[location]) + down, int(at.col[location]) + across
 
     def probabilities(self, i: int) -> FloatArray:
         """The chances of each report of location `i` for those who do not have the key."""
@@ -129,6 +135,16 @@ class Sticky:
     def expected_error(self, i: int) -> float:
         """Mean distance in metres over all keys."""
         return float(self.mechanism.expected_error(i))
+
+    def loss(self, i: int, j: int) -> float:
+        """The worst log-ratio of the reports of two locations, however often each is reported."""
+        return float(self.mechanism.loss(i, j))
+
+    def sanitize_frame(self, frame: Any, **options: Any) -> Any:
+        """A table of places with each place replaced by its report; see `tables.sanitize_frame`."""
+        from .tables import sanitize_frame
+
+        return sanitize_frame(self, frame, **options)
 
     def _source(self, place: int) -> KeyedRandom:
         user = self.user.encode()
@@ -144,7 +160,7 @@ def metric_id(metric: Any) -> str:
     """A name of a metric made of all that its distances and reports depend on; 32 hexadecimal digits."""
     grid, digest = metric.grid, hashlib.sha256()
     digest.update(repr((grid.area, grid.cell_m, grid.rows, grid.cols, metric.n)).encode())
-    for array in (metric.mass_units, metric.fence, metric.locations.size, *metric.edges()):
+    for array in (metric.mass_units, metric.fence, metric.locations.size, *metric.edge_units()):
         values = np.ascontiguousarray(array)
         digest.update(f"{values.dtype.str}{values.shape}".encode())
         digest.update(values.tobytes())

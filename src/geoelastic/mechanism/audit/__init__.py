@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`audit`: does a mechanism do what is claimed of it? From outside, by its reports alone.
+
+An audit looks at a table of (true, reported) places or calls a mechanism itself. It gives empirical lower bounds on
+the loss by distance, direction and latitude, and looks for the faults that location noise is known for: drawn in the
+wrong plane, radii clamped or cut, atoms, caches that are stale or never used. All checks together raise a false alarm
+with probability at most `alpha`. An audit can show that a claim is false; it cannot show that it is true.
+"""
+
+from __future__ import annotations
+
+from .claims import Claim, ElasticClaim, LaplaceClaim
+from .result import ALPHA, AuditResult, Bound, Finding
+from .run import audit, audit_table
+
+__all__ = ["ALPHA", "AuditResult", "Bound", "Claim", "ElasticClaim", "Finding", "LaplaceClaim", "audit", "audit_table"]

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of reports: noise in the same metres in every direction and latitude, all radii, no atoms, no dead caches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+from pyproj import Geod
+from scipy import stats
+
+from ...levels import FloatArray
+from ..laplace import PlanarLaplace
+from .result import Finding
+
+__all__ = ["Draws", "atom_findings", "cache_findings", "latitude_bands", "noise_findings", "peak_chance"]
+
+_GEOD = Geod(ellps="WGS84")
+_SECTORS = 16
+_BAND_DEGREES = 15
+_LEAST_IN_BAND = 200
+#: Radii this close to the largest one count as the same: coordinates of seven decimals are this coarse.
+_SAME_RADIUS_M = 0.05
+#: Noise vectors this close are the same one.
+_SAME_NOISE_M = 0.05
+_MOST_DECIMALS = 9
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """True and reported places, row by row, in the order in which they were made."""
+
+    lat: FloatArray
+    lon: FloatArray
+    lat2: FloatArray
+    lon2: FloatArray
+
+    def __len__(self) -> int:
+        return int(self.lat.size)
+
+    def take(self, which: npt.NDArray[np.bool_] | npt.NDArray[np.int64] | slice) -> Draws:
+        """Some of the rows."""
+        return Draws(self.lat[which], self.lon[which], self.lat2[which], self.lon2[which])
+
+    @cached_property
+    def _polar(self) -> tuple[FloatArray, FloatArray]:
+        azimuth, _, distance = _GEOD.inv(self.lon, self.lat, self.lon2, self.lat2)
+        return np.radians(np.asarray(azimuth)), np.asarray(distance)
+
+    @property
+    def angle(self) -> FloatArray:
+        """Direction of the report, clockwise from north, radians."""
+        return self._polar[0]
+
+    @property
+    def radius_m(self) -> FloatArray:
+        """Distance of the report along the ellipsoid."""
+        return self._polar[1]
+
+    @cached_property
+    def noise_m(self) -> FloatArray:
+        """Metres east and north from the true place to the report, (n, 2)."""
+        return np.column_stack([self.radius_m * np.sin(self.angle), self.radius_m * np.cos(self.angle)])
+
+
+def latitude_bands(draws: Draws) -> Iterator[tuple[str, Draws]]:
+    """The rows by latitude, in bands that have enough of them."""
+    band = np.floor(draws.lat / _BAND_DEGREES).astype(int)
+    for b in np.unique(band):
+        mine = band == b
+        if np.count_nonzero(mine) >= _LEAST_IN_BAND:
+            yield f"lat {b * _BAND_DEGREES:+d} to {(b + 1) * _BAND_DEGREES:+d}", draws.take(mine)
+
+
+def noise_findings(where: str, draws: Draws, epsilon: float) -> list[Finding]:
+    """Direction, axes, radius and its end, for rows of about one latitude."""
+    apart = draws.radius_m > 0
+    angle, radius, n = draws.angle[apart], draws.radius_m, len(draws)
+    sector = np.bincount((angle / (2 * math.pi) % 1 * _SECTORS).astype(int) % _SECTORS, minlength=_SECTORS)
+    p_sector = float(stats.chisquare(sector).pvalue) if sector.any() else 0.0
+    # twice the angle: what noise drawn in the wrong plane stretches; |sum|² 2/n is chi-square with 2 degrees of freedom
+    stretch = np.exp(2j * angle).mean() if angle.size else 1.0
+    p_axes = float(stats.chi2.sf(2 * max(1, angle.size) * abs(stretch) ** 2, 2))
+    spread_n, spread_e = (float(np.mean(np.abs(draws.noise_m[:, k]))) for k in (1, 0))
+    law = stats.gamma(2, scale=1 / epsilon)
+    ks = stats.kstest(radius, law.cdf)
+    largest = float(radius.max())
+    beyond = float(law.sf(largest))
+    piled = int(np.count_nonzero(radius >= largest - _SAME_RADIUS_M))
+    p_pile = (
+        float(stats.binom.sf(piled - 2, n - 1, float(law.sf(largest - _SAME_RADIUS_M) - beyond))) if piled > 1 else 1.0
+    )
+    return [
+        Finding("direction", where, f"reports per direction are uneven: {sector.min()} to {sector.max()}", p_sector),
+        Finding("plane", where, f"mean noise is {spread_n:.0f} m north-south and {spread_e:.0f} m east-west", p_axes),
+        Finding(
+            "radius",
+            where,
+            f"mean distance is {radius.mean():.0f} m, not {2 / epsilon:.0f} m as claimed",
+            float(ks.pvalue),
+        ),
+        Finding(
+            "cut", where, f"no report is beyond {largest:.0f} m", float(np.exp(n * np.log1p(-min(beyond, 1 - 1e-16))))
+        ),
+        Finding("clamp", where, f"{piled} reports lie at the largest distance, {largest:.0f} m", p_pile),
+    ]
+
+
+def atom_findings(draws: Draws, epsilon: float) -> list[Finding]:
+    """Reports that repeat exactly, or are the truth: the finer the decimals, the rarer under a continuous law."""
+    n, area = len(draws), _lattice_m2(draws)
+    repeated = n - np.unique(np.column_stack([draws.lat2, draws.lon2]), axis=0).shape[0]
+    truth = int(np.count_nonzero((draws.lat2 == draws.lat) & (draws.lon2 == draws.lon)))
+    meet = epsilon**2 / (8 * math.pi)  # the integral of the squared density: the chance per m² that two reports meet
+    return [
+        Finding(
+            "atoms",
+            "all reports",
+            f"{repeated} of {n} repeat another exactly",
+            _poisson(repeated, n * n / 2 * meet * area),
+        ),
+        Finding(
+            "truth",
+            "all reports",
+            f"{truth} of {n} are the true place",
+            _poisson(truth, n * peak_chance(epsilon, area)),
+        ),
+    ]
+
+
+def peak_chance(epsilon: float, area_m2: float = math.pi * _SAME_NOISE_M**2) -> float:
+    """The largest probability that planar Laplace noise gives to any `area_m2`."""
+    return min(1.0, PlanarLaplace(epsilon).density(0.0).item() * area_m2)
+
+
+def cache_findings(draws: Draws, likeliest: FloatArray) -> list[Finding]:
+    """Reports, or noise, that repeat from one row to the next although the place moved.
+
+    `likeliest` bounds, for each row, the probability of any one report of it, and so the chance of either coincidence.
+    """
+    moved = (draws.lat[1:] != draws.lat[:-1]) | (draws.lon[1:] != draws.lon[:-1])
+    same_report = (draws.lat2[1:] == draws.lat2[:-1]) & (draws.lon2[1:] == draws.lon2[:-1])
+    jump = np.hypot(*(draws.noise_m[1:] - draws.noise_m[:-1]).T)
+    stale, again = (int(np.count_nonzero(moved & hit)) for hit in (same_report, jump <= _SAME_NOISE_M))
+    expected, steps = float(likeliest[1:][moved].sum()), int(np.count_nonzero(moved))
+    return [
+        Finding(
+            "stale cache",
+            "in order",
+            f"{stale} of {steps} repeat the report before, from elsewhere",
+            _poisson(stale, expected),
+        ),
+        Finding(
+            "reused noise", "in order", f"{again} of {steps} are off by the vector before", _poisson(again, expected)
+        ),
+    ]
+
+
+def _poisson(count: int, expected: float) -> float:
+    """The chance of at least `count` rare coincidences where `expected` are expected."""
+    return float(stats.poisson.sf(count - 1, expected)) if count else 1.0
+
+
+def _lattice_m2(draws: Draws) -> float:
+    """The area of a cell of the lattice of decimals that the reports are written on."""
+    decimals = next((k for k in range(_MOST_DECIMALS) if _on_lattice(draws, k)), _MOST_DECIMALS)
+    side_m = 10.0**-decimals * 111_320
+    return side_m**2
+
+
+def _on_lattice(draws: Draws, decimals: int) -> bool:
+    return all(bool(np.all(np.round(v, decimals) == v)) for v in (draws.lat2, draws.lon2))
