@@ -16,6 +16,8 @@ from click.testing import CliRunner, Result
 import geoelastic as ge
 from geoelastic.cli import main
 
+pytestmark = pytest.mark.jit  # whole metrics are built here
+
 SMALL = ["--size", "2.4", "--cell", "100", "--l-top", "1.0"]
 
 

@@ -42,6 +42,8 @@ from geoelastic.locations import Grid
 from geoelastic.mechanism.randomness import SeededRandom
 from geoelastic.metric import Metric, build_metric
 
+pytestmark = pytest.mark.jit  # whole metrics are built here
+
 CENTRE = (48.8567, 2.3487)
 
 

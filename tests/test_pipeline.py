@@ -14,6 +14,8 @@ from geoelastic.mass import Linear, Quadratic, Step
 from geoelastic.metric import load
 from geoelastic.pipeline import Config, run
 
+pytestmark = pytest.mark.jit  # whole metrics are built here
+
 
 @pytest.fixture
 def points(tmp_path: Path) -> Path:

@@ -12,27 +12,27 @@ from typing import Any
 import numpy as np
 
 from .errors import FileError
-from .figures import ball_map, error_map, mass_map, report_map, slack_map
+from .figures import ball_map, clouds_map, error_map, mass_map, report_map, slack_map
 from .figures.choose import busiest_place
 from .figures.curves import compare_png
-from .figures.draw import picture_png
+from .figures.draw import picture_png, pictures_png
 from .figures.page import report_page
-from .figures.picture import Picture
 from .figures.sample import sample_places
 from .levels import LN2, FloatArray
 from .mass import Mass, mass_from_quality
 from .mass.mass import disc_sums
-from .mechanism import ElasticMechanism, PlanarLaplace, SeededRandom
+from .mechanism import ElasticMechanism, SeededRandom
+from .mechanism.laplace import PlanarLaplace
 from .metric import Metric, build_metric
 from .progress import Bar, progress_bar
-from .quality import synthetic_quality
+from .quality import Quality, synthetic_quality
 from .store import write_bytes
 
 __all__ = ["run_demo"]
 
 #: Elastic and planar Laplace are given the same expected error on average within this distance of the centre.
 _CITY_M = 1500.0
-_POINTS = 900
+_POINTS = 4000
 #: The dots of the report's clouds are the same in every run: nothing is protected here.
 _SEED = 2015
 
@@ -55,8 +55,8 @@ class _Comparison:
     laplace_crowd: FloatArray
 
 
-def run_demo(folder: str | Path, *, source: str = "synthetic:city", progress: bool = False) -> dict[str, Any]:
-    """Tell the story in `folder`: two metrics, pictures, ``report.html``. Returns the figures."""
+def run_demo(folder: str | Path, *, quality: Quality | None = None, progress: bool = False) -> dict[str, Any]:
+    """Tell the story of `quality` (default: ``synthetic:city``) in `folder`: two metrics, pictures, ``report.html``."""
     begin = time.perf_counter()
     target = Path(folder)
     try:
@@ -65,14 +65,14 @@ def run_demo(folder: str | Path, *, source: str = "synthetic:city", progress: bo
         raise FileError(f"{target}: cannot be made: {(error.strerror or 'no reason given').lower()}") from None
     with progress_bar("demo", 6, show=progress) as bar:
         bar.update(0, note="quality and mass")
-        mass = mass_from_quality(synthetic_quality(source))
+        mass = mass_from_quality(synthetic_quality("city") if quality is None else quality)
         built = _build_both(mass, target, bar)
         best = built[-1].metric
         mechanism = ElasticMechanism(best)
         bar.update(3, note="elastic against planar Laplace")
         comparison = _compare(mechanism, mass)
         bar.update(4, note="pictures")
-        pngs = _pictures(mechanism, target) | {"compare": _draw_comparison(comparison)}
+        pngs = _pictures(mechanism) | {"compare": _draw_comparison(comparison)}
         for name, png in pngs.items():
             write_bytes(target / f"{name}.png", png)
         figures = _figures(built, comparison, mechanism)
@@ -98,7 +98,7 @@ def _compare(mechanism: ElasticMechanism, mass: Mass) -> _Comparison:
     """Both mechanisms at an even sample of places: error, and the mass that level ln 2 protects."""
     metric = mechanism.metric
     places = sample_places(metric, _POINTS).places
-    error = np.array([mechanism.expected_error(int(i)) for i in places])
+    error = mechanism.expected_errors(locations=places)["mean"]
     crowd = np.array([metric.mass[metric.ball(int(i), LN2)].sum() for i in places])
     centre = metric.xy[busiest_place(metric)]
     distance = np.hypot(*(metric.xy[places] - centre).T)
@@ -119,17 +119,26 @@ def _draw_comparison(comparison: _Comparison) -> bytes:
     return compare_png(comparison.distance_km, panels, level_lines={"mass within level ln 2": 1.0})
 
 
-def _pictures(mechanism: ElasticMechanism, target: Path) -> dict[str, bytes]:
+def _pictures(mechanism: ElasticMechanism) -> dict[str, bytes]:
     metric = mechanism.metric
-    place = busiest_place(metric)
-    pictures: dict[str, Picture] = {
-        "mass": mass_map(metric),
-        "error": error_map(mechanism, points=_POINTS),
-        "ball": ball_map(metric, place),
-        "report": report_map(mechanism, place, rng=SeededRandom(_SEED)),
-        "slack": slack_map(metric),
+    places = {"the centre": busiest_place(metric), "open land": _open_land(metric)}
+    rng = SeededRandom(_SEED)
+    mass, error = mass_map(metric), error_map(mechanism, points=_POINTS)
+    clouds = clouds_map(mechanism, places, rng=rng)
+    return {
+        "overview": pictures_png([mass, error, clouds]),
+        "slack": picture_png(slack_map(metric)),
+        "balls": pictures_png([ball_map(metric, i) for i in places.values()]),
+        "reports": pictures_png([report_map(mechanism, i, rng=rng) for i in places.values()]),
     }
-    return {name: picture_png(picture) for name, picture in pictures.items()}
+
+
+def _open_land(metric: Metric) -> int:
+    """The place with least mass within a kilometre, not too far out for the map to show its reports."""
+    spread = (metric.mass / metric.locations.area_cells)[metric.locations.owner]
+    around = disc_sums(spread, 1000 / metric.grid.cell_m)[metric.locations.row, metric.locations.col]
+    near = np.hypot(*(metric.xy - metric.xy[busiest_place(metric)]).T) < 0.35 * metric.grid.area.width_m
+    return int(np.argmin(np.where(metric.secret & near, around, np.inf)))
 
 
 def _figures(built: list[_Built], comparison: _Comparison, mechanism: ElasticMechanism) -> dict[str, Any]:
@@ -148,7 +157,7 @@ def _figures(built: list[_Built], comparison: _Comparison, mechanism: ElasticMec
                 "verified": one.metric.certificate["ok"],
                 "least_ratio": round(one.metric.certificate["ratio"]["min"], 4),
                 "mean_ratio": round(one.metric.certificate["ratio"]["mean"], 3),
-                "expected_error_m": round(float(np.mean([elastic.expected_error(i) for i in same]))),
+                "expected_error_m": round(float(elastic.expected_errors(locations=same)["mean"].mean())),
             }
         )
     return {
@@ -179,29 +188,28 @@ def _page(figures: dict[str, Any], pngs: dict[str, bytes]) -> str:
     table = f"<table><thead><tr>{''.join(f'<th>{t}</th>' for t in titles)}</tr></thead><tbody>{rows}</tbody></table>"
     laplace = _LAPLACE.format(radius_km=_CITY_M / 1000, **figures)
     sections = [
-        ("How much privacy a place is worth", _MASS, pngs["mass"]),
+        ("Mass, error, reports", _OVERVIEW, pngs["overview"]),
         ("The same crowd everywhere", _BUILD + table, pngs["slack"]),
-        ("Seen from one place", _BALL, pngs["ball"]),
-        ("Reports from one place", _REPORT, pngs["report"]),
-        ("What a report costs", _ERROR, pngs["error"]),
+        ("Seen from two places", _BALL, pngs["balls"]),
+        ("Reports from two places", _REPORT, pngs["reports"]),
         ("Against planar Laplace at equal utility", laplace, pngs["compare"]),
     ]
     footer = f"Made by <code>geoelastic demo</code> in {figures['seconds']:g} s. The city is made up."
     return report_page("geoelastic: the same crowd everywhere", sections, footer=footer)
 
 
-_MASS = """<p>A made-up city of 12 x 12 km: one centre, four sub-centres, a river, open land. Each cell of 100 m is
-given a privacy mass, m = a + b q, from what is there: one unit is what an average disc of 300 m in the city holds,
-or an empty disc of 3 km.</p>"""
+_OVERVIEW = """<p>A made-up city of 12 x 12 km: one centre, four sub-centres, a river, open land. Each cell of 100 m
+is given a privacy mass, m = a + b q, from what is there (left): one unit is what an average disc of 300 m in the
+city holds, or an empty disc of 3 km. Middle: the expected distance between a place and its report, computed
+exactly. Right: reports from the centre and from open land: the same crowd, not the same radius.</p>"""
 _BUILD = """<p>A metric is built in which the ball of level l around every place holds at least (l / ln
 2)<sup>2</sup> units: by the paper's algorithm, and by conformal weights, which meet the same requirement with less
 to spare. Both are then re-checked at every location and every level by code that shares nothing with the builders.
 The picture shows, for the second, how much more than required each place gets.</p>"""
-_BALL = "<p>The level from the busiest place of the city. In the inner outline one can hide at level ln 2.</p>"
+_BALL = "<p>The level of every place, seen from the centre and from open land. Within the inner outline it is ln 2.</p>"
 _REPORT = """<p>Reports are drawn with probability proportional to mass x exp(-d/2), by exact integer arithmetic and
 with full support, so that for any two places the probabilities of any report differ by a factor of at most
 exp(d).</p>"""
-_ERROR = "<p>The expected distance between a place and its report, computed exactly from the probabilities.</p>"
 _LAPLACE = """<p>Both mechanisms are off by {equal_error_in_the_city_m:,} m on average within {radius_km:g} km of
 the centre. Planar Laplace keeps that error everywhere, and therefore hides a place in the open land among very
 little: at {places_under_one_unit_laplace:.0%} of the places its disc of level ln 2 holds less than the one unit of

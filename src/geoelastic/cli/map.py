@@ -17,8 +17,8 @@ KINDS = ("mass", "error", "ball", "report", "slack", "fences")
 @click.argument("kind", type=click.Choice(KINDS))
 @click.option("-o", "--output", required=True, metavar="OUT", help="The .png, .html or .tif file to write.")
 @click.option("--at", type=LATLON, help="The place of a ball or of reports [default: the place of most mass around].")
-@click.option("--measure", default="mass", show_default=True, help="Output measure of the mechanism: mass or uniform.")
-@click.option("--points", type=int, default=1500, show_default=True, help="Places at which the error is computed.")
+@click.option("--measure", default="mass", show_default=True, help="Output measure: mass, uniform or mass^GAMMA.")
+@click.option("--points", type=int, default=4000, show_default=True, help="Places at which the error is computed.")
 @click.option("--reports", type=int, default=300, show_default=True, help="Reports to draw.")
 @click.option(
     "--seed", type=int, help="Draw the reports from a seeded source (research only, never to protect anyone)."

@@ -27,7 +27,7 @@ def picture_of(
     *,
     at: tuple[float, float] | None = None,
     measure: str = "mass",
-    points: int = 1500,
+    points: int = 4000,
     reports: int = 300,
     seed: int | None = None,
 ) -> Picture:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from ..errors import MissingExtraError
 from ..levels import FloatArray
 from .picture import Picture, edges_of
 
-__all__ = ["COLOURS", "INK", "draw_picture", "new_figure", "picture_png", "to_png"]
+__all__ = ["COLOURS", "INK", "draw_picture", "new_figure", "picture_png", "pictures_png", "to_png"]
 
 #: One sequential map for every quantity: even in lightness, legible in grey and to the colour-blind.
 COLOURS = "viridis"
@@ -49,6 +50,14 @@ def picture_png(picture: Picture) -> bytes:
     return to_png(figure)
 
 
+def pictures_png(pictures: Sequence[Picture]) -> bytes:
+    """Several pictures of one grid side by side."""
+    figure = new_figure(4.9 * len(pictures), 4.5)
+    for axes, picture in zip(figure.subplots(1, len(pictures), squeeze=False)[0], pictures, strict=True):
+        draw_picture(axes, picture)
+    return to_png(figure)
+
+
 def draw_picture(axes: Any, picture: Picture) -> None:
     """Draw a picture into a matplotlib axes."""
     from matplotlib.collections import LineCollection
@@ -62,13 +71,17 @@ def draw_picture(axes: Any, picture: Picture) -> None:
     norm = LogNorm(low, high, clip=True) if picture.log else Normalize(low, high, clip=True)
     cells = np.ma.masked_invalid(_thin(picture.cells))
     image = axes.imshow(cells, cmap=COLOURS, norm=norm, **box)
-    axes.figure.colorbar(image, ax=axes, label=picture.label, shrink=0.82, pad=0.015)
+    if cells.count():
+        scale = axes.figure.colorbar(image, ax=axes, label=picture.label, shrink=0.82, pad=0.015)
+        if picture.log and high < 30 * low:  # less than two powers of ten: plain numbers are easier to read
+            scale.ax.yaxis.set_major_formatter(lambda value, _: f"{value:,g}")
+            scale.ax.yaxis.set_minor_formatter(lambda value, _: f"{value:,g}")
     for region in picture.regions:
         axes.add_collection(LineCollection(list(edges_of(region, picture.grid)), colors="#e4572e", linewidths=1.3))
     for mark in picture.marks:
         axes.plot(
             mark.x, mark.y, mark.marker, color=mark.colour, markersize=mark.size, markeredgecolor="white",
-            markeredgewidth=0.9 if mark.size > 4 else 0.25, label=mark.label, linestyle="none",
+            markeredgewidth=0.9 if mark.size > 4 else 0.25, label=mark.label or None, linestyle="none",
         )  # fmt: skip
     if picture.marks:
         axes.legend(loc="upper right", fontsize=8, framealpha=0.9, edgecolor="none")

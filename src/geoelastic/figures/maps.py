@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,15 +17,15 @@ from .picture import Mark, Picture, credit_of
 from .sample import sample_places
 
 if TYPE_CHECKING:
-    from ..mechanism.base import Mechanism
-    from ..mechanism.randomness import RandomSource
+    from ..mechanism import ElasticMechanism, Mechanism, RandomSource
     from ..metric import Metric
 
-__all__ = ["ball_map", "error_map", "fences_map", "mass_map", "quality_map", "report_map", "slack_map"]
+__all__ = ["ball_map", "clouds_map", "error_map", "fences_map", "mass_map", "quality_map", "report_map", "slack_map"]
 
 _PROBES = 16
 _HERE = "#d7263d"
 _REPORTS = "#f46036"
+_CLOUDS = ("#d7263d", "#1b6ca8", "#2e933c", "#8d6a9f")
 
 
 def quality_map(quality: Quality) -> Picture:
@@ -43,11 +44,11 @@ def mass_map(metric: Metric) -> Picture:
     return Picture(metric.grid, cells, "Privacy mass", "mass per hectare", log=True, credit=credit_of(metric.info))
 
 
-def error_map(mechanism: Mechanism, *, points: int = 1500) -> Picture:
+def error_map(mechanism: ElasticMechanism, *, points: int = 4000) -> Picture:
     """Expected distance between a place and its report, exact at about `points` places and even around each."""
     metric = mechanism.metric
     sample = sample_places(metric, points)
-    errors = np.array([mechanism.expected_error(int(i)) for i in sample.places])
+    errors = mechanism.expected_errors(locations=sample.places)["mean"]
     return Picture(
         metric.grid, sample.spread(errors), "Expected error of a report", "metres", log=True, backdrop=_grey(metric),
         note=f"exact at {sample.note}", credit=credit_of(metric.info),
@@ -101,6 +102,23 @@ def report_map(mechanism: Mechanism, i: int, *, reports: int = 300, rng: RandomS
         marks=(Mark(drawn[:, 0], drawn[:, 1], f"{reports} reports", _REPORTS, size=2.6), _here(metric, i)),
         note=note, credit=credit_of(metric.info),
     )  # fmt: skip
+
+
+def clouds_map(
+    mechanism: Mechanism, places: Mapping[str, int], *, reports: int = 300, rng: RandomSource | None = None
+) -> Picture:
+    """Reports from several places, each with its name and colour, over the mass."""
+    metric = mechanism.metric
+    marks = []
+    for (name, i), colour in zip(places.items(), _CLOUDS, strict=False):
+        drawn = metric.xy[mechanism.sample(i, size=require_count("reports", reports), rng=rng)]
+        marks.append(Mark(drawn[:, 0], drawn[:, 1], f"{reports} reports from {name}", colour, size=3.4))
+    for i, colour in zip(places.values(), _CLOUDS, strict=False):
+        marks.append(Mark(metric.xy[[i], 0], metric.xy[[i], 1], "", colour, size=9))
+    nothing = np.full(metric.grid.shape, np.nan)
+    return Picture(
+        metric.grid, nothing, "Reports", "", backdrop=_grey(metric), marks=tuple(marks), credit=credit_of(metric.info)
+    )
 
 
 def fences_map(metric: Metric) -> Picture:

@@ -18,7 +18,7 @@ __all__ = ["Mark", "Picture", "credit_of", "edges_of"]
 
 @dataclass(frozen=True)
 class Mark:
-    """Points in metres drawn over a picture: one place (`size` large) or a cloud of them (`size` small)."""
+    """Points in metres drawn over a picture, one place or a cloud of them; in the legend if it has a `label`."""
 
     x: FloatArray
     y: FloatArray
