@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy.special import betainccinv, betaincinv
 
 from ...levels import FloatArray
 
@@ -70,8 +70,8 @@ def _bound(hits: int, n: int, hits2: int, n2: int, alpha: float) -> float:
     """ln(p/q) with p at its lower and q at its upper exact bound, each failing with probability alpha/2 at most."""
     if not hits:
         return -math.inf
-    low = float(stats.beta.ppf(alpha / 2, hits, n - hits + 1))
-    high = float(stats.beta.isf(alpha / 2, hits2 + 1, n2 - hits2)) if hits2 < n2 else 1.0
+    low = float(betaincinv(hits, n - hits + 1, alpha / 2))
+    high = float(betainccinv(hits2 + 1, n2 - hits2, alpha / 2)) if hits2 < n2 else 1.0
     return math.log(low / high) if low > 0 else -math.inf
 
 
