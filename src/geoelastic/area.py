@@ -8,6 +8,7 @@ anywhere on Earth, also across the 180th meridian: at 40 km from the centre leng
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -23,17 +24,25 @@ __all__ = ["Area"]
 
 @dataclass(frozen=True)
 class Area:
-    """A rectangle of `width_m` by `height_m` metres around (`lat`, `lon`)."""
+    """A rectangle of `width_m` by `height_m` metres around (`lat`, `lon`).
+
+    A part cut from a larger area keeps that area's projection, centred on (`lat`, `lon`); its own middle, from which
+    its metres count, then lies `east_m` and `north_m` of that centre.
+    """
 
     lat: float
     lon: float
     width_m: float
     height_m: float
+    east_m: float = 0.0
+    north_m: float = 0.0
 
     def __post_init__(self) -> None:
         require_latlon(self.lat, self.lon)
         require_positive("width_m", self.width_m)
         require_positive("height_m", self.height_m)
+        if not math.isfinite(self.east_m) or not math.isfinite(self.north_m):
+            raise InputError("'east_m' and 'north_m' must be finite numbers")
         if max(self.width_m, self.height_m) > 4_000_000:
             raise InputError("an area is at most 4000 km wide: its plane would no longer be true to scale")
 
@@ -67,7 +76,8 @@ class Area:
     def crs(self) -> CRS:
         """The area's plane as a coordinate reference system: metres east and north of the centre."""
         return CRS.from_proj4(
-            f"+proj=tmerc +lat_0={self.lat!r} +lon_0={self.lon!r} +k=1 +x_0=0 +y_0=0 +ellps=WGS84 +units=m +no_defs"
+            f"+proj=tmerc +lat_0={self.lat!r} +lon_0={self.lon!r} +k=1 +x_0={-self.east_m!r} +y_0={-self.north_m!r} "
+            "+ellps=WGS84 +units=m +no_defs"
         )
 
     @cached_property
@@ -83,6 +93,12 @@ class Area:
         """Degrees of points of the plane, longitudes in [-180, 180]."""
         lon, lat = self._forward.transform(np.asarray(x, dtype=float), np.asarray(y, dtype=float), direction="INVERSE")
         return lat, lon
+
+    @cached_property
+    def middle(self) -> tuple[float, float]:
+        """(lat, lon) of the middle of the rectangle."""
+        lat, lon = self.to_latlon(0.0, 0.0)
+        return float(lat), float(lon)
 
     def contains(self, lat: npt.ArrayLike, lon: npt.ArrayLike) -> Any:
         """Whether each place lies in the rectangle."""

@@ -77,7 +77,7 @@ class Grid:
         if row < 0:
             raise OutsideError(
                 f"the place is outside the map, which is {self.cols * self.cell_m / 1000:g} x "
-                f"{self.rows * self.cell_m / 1000:g} km around {self.area.lat:.5f}, {self.area.lon:.5f}"
+                f"{self.rows * self.cell_m / 1000:g} km around {self.area.middle[0]:.5f}, {self.area.middle[1]:.5f}"
             )
         return int(row), int(col)
 
