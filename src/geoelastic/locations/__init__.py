@@ -3,6 +3,6 @@
 quadtree)."""
 
 from .grid import Grid
-from .layout import Locations, adaptive, from_exponents, uniform
+from .layout import Locations, adaptive, from_exponents, split, uniform
 
-__all__ = ["Grid", "Locations", "adaptive", "from_exponents", "uniform"]
+__all__ = ["Grid", "Locations", "adaptive", "from_exponents", "split", "uniform"]

@@ -21,7 +21,7 @@ from ..errors import InputError
 from ..levels import FloatArray, IntArray
 from .grid import Grid
 
-__all__ = ["Locations", "adaptive", "from_exponents", "uniform"]
+__all__ = ["Locations", "adaptive", "from_exponents", "split", "uniform"]
 
 IndexArray = npt.NDArray[np.int32]
 BoolArray = npt.NDArray[np.bool_]
@@ -88,15 +88,33 @@ class Locations:
         rows = (self.row >= low) & (self.row + self.size <= row_end)
         return rows & (self.col >= low) & (self.col + self.size <= col_end)
 
+    def touching(self) -> tuple[IntArray, IndexArray]:
+        """CSR (start, index) of the locations that share a side or a corner."""
+        start, index = kernels.touching(self.owner, self.row, self.col, self.size, int(self.size.max()))
+        return start, index
+
     def neighbours(self, group: IndexArray | None = None) -> tuple[IntArray, IndexArray, IndexArray]:
         """CSR (start, index, length) of the neighbour graph; see `_kernels.layout` for the rule and the unit of length.
 
         Locations with `group` > 0 (fences) have no neighbours.
         """
         widest = int(self.size.max())
-        start, index = kernels.touching(self.owner, self.row, self.col, self.size, widest)
+        start, index = self.touching()
         groups = np.zeros(self.n, np.int32) if group is None else group
         return kernels.neighbours(start, index, self.row, self.col, self.size, groups, widest)
+
+    def cut(self, grid: Grid, row: int, col: int) -> tuple[Locations, IntArray]:
+        """The locations inside a box of cells as a layout of `grid`, whose south-west cell is (row, col) here; and
+        their numbers here. No location may lie across the box's border, and `row` and `col` must be multiples of every
+        size in the box."""
+        inside = (self.row >= row) & (self.row + self.size <= row + grid.rows)
+        inside &= (self.col >= col) & (self.col + self.size <= col + grid.cols)
+        kept = np.flatnonzero(inside)
+        rows, cols, size = self.row[kept] - np.int32(row), self.col[kept] - np.int32(col), self.size[kept]
+        if int(self.area_cells[kept].sum()) != grid.rows * grid.cols or np.any((row % size) | (col % size)):
+            raise InputError("a cut must not divide a location")
+        order = np.argsort(_morton(rows, cols), kind="stable") if self.kind == "adaptive" else slice(None)
+        return Locations(grid, self.kind, rows[order], cols[order], size[order]), kept[order]
 
     def exponents(self) -> npt.NDArray[np.uint8]:
         """log2 of each size: with the grid, all that is needed to rebuild an adaptive layout."""
@@ -188,3 +206,35 @@ def from_exponents(grid: Grid, exponents: npt.NDArray[np.uint8]) -> Locations:
     if not ok:
         raise InputError("the layout does not tile its grid")
     return Locations(grid, "adaptive", row, col, (1 << exponents.astype(np.int32)).astype(np.int32))
+
+
+def split(locations: Locations, cells: npt.NDArray[Any]) -> tuple[Locations, IntArray]:
+    """The layout with every location quartered until `cells` is constant on it, and each location's origin in the old one."""
+    row, col, size = locations.row, locations.col, locations.size
+    parent = np.arange(locations.n)
+    low, high = _ranges(cells, row, col, size)
+    while np.any(low != high):
+        mixed = low != high
+        half = size[mixed] // 2
+        quarters = [(row[mixed] + half * a, col[mixed] + half * b, half, parent[mixed]) for a in (0, 1) for b in (0, 1)]
+        kept = (row[~mixed], col[~mixed], size[~mixed], parent[~mixed])
+        row, col, size, parent = (np.concatenate(part) for part in zip(kept, *quarters, strict=True))
+        low, high = _ranges(cells, row, col, size)
+    if locations.kind == "uniform":
+        return locations, parent
+    order = np.argsort(_morton(row, col), kind="stable")
+    return Locations(locations.grid, "adaptive", *(part[order].astype(np.int32) for part in (row, col, size))), parent[order]
+
+
+def _ranges(
+    cells: npt.NDArray[Any], row: IndexArray, col: IndexArray, size: IndexArray
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Least and largest value of `cells` on each square."""
+    low, high = cells[row, col].copy(), cells[row, col].copy()
+    for side in np.unique(size[size > 1]):
+        these = np.flatnonzero(size == side)
+        for dr in range(side):
+            for dc in range(side):
+                value = cells[row[these] + dr, col[these] + dc]
+                low[these], high[these] = np.minimum(low[these], value), np.maximum(high[these], value)
+    return low, high

@@ -57,6 +57,15 @@ class ElasticMechanism:
             exponent = Fraction(certify(self)["exponent"])
         self._weights = make_weights(exponent_fraction(exponent))
 
+    @classmethod
+    def from_measure(cls, metric: Metric, measure: IntArray, *, output: str, exponent: Fraction) -> ElasticMechanism:
+        """With the very integers of a measure that was made before: what `output` names need not be computed again."""
+        mechanism = cls.__new__(cls)
+        mechanism._metric, mechanism._measure, mechanism.output = metric, measure, output
+        mechanism._weights = make_weights(exponent)
+        measure.setflags(write=False)
+        return mechanism
+
     @property
     def metric(self) -> Metric:
         return self._metric

@@ -81,6 +81,11 @@ class Sticky:
         digest = hashlib.sha256(np.ascontiguousarray(self.mechanism.measure).tobytes()).hexdigest()
         return f"{metric_id(self.metric)}|{digest}|{self.mechanism.exponent}".encode()
 
+    @property
+    def map_name(self) -> str:
+        """The name of map and mechanism that reports are derived from; part of a portable file."""
+        return self._map.decode()
+
     def for_user(self, user: str) -> Sticky:
         """The same for another user, whose reports are independent of this one's."""
         sticky = replace(self, user=user)

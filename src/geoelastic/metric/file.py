@@ -22,6 +22,7 @@ from ..store import read_container, write_container
 from .conformal import conformal_graph
 from .graph import Graph
 from .metric import Metric
+from .portable import is_portable, read_portable
 
 __all__ = ["KIND", "load", "metric_from_parts", "metric_to_parts", "save"]
 
@@ -36,6 +37,8 @@ def save(metric: Metric, path: str | os.PathLike[str]) -> None:
 
 def load(path: str | os.PathLike[str]) -> Metric:
     """Read a metric; `FileError` if the file is not a whole, sound metric of a version we know."""
+    if is_portable(path):
+        return read_portable(path)[0]
     manifest, tables = read_container(path, kind=KIND)
     try:
         return metric_from_parts(manifest, tables)
@@ -53,6 +56,7 @@ def metric_to_parts(metric: Metric) -> tuple[dict[str, Any], dict[str, pa.Table]
         "grid": {
             "lat": grid.area.lat, "lon": grid.area.lon, "width_m": grid.area.width_m, "height_m": grid.area.height_m,
             "cell_m": grid.cell_m, "rows": grid.rows, "cols": grid.cols,
+            "east_m": grid.area.east_m, "north_m": grid.area.north_m,
         },
         "layout": metric.locations.kind,
         "method": metric.method,
@@ -68,6 +72,8 @@ def metric_to_parts(metric: Metric) -> tuple[dict[str, Any], dict[str, pa.Table]
         columns["exponent"] = metric.locations.exponents()
     if metric.fence.any():
         columns["fence"] = metric.fence
+    if metric.framed is not None:
+        columns["framed"] = metric.locations.first_of(metric.framed)
     if metric.scale is not None:
         columns["scale"] = metric.scale
     tables = {"locations": pa.table(columns)}
@@ -80,7 +86,9 @@ def metric_to_parts(metric: Metric) -> tuple[dict[str, Any], dict[str, pa.Table]
 def metric_from_parts(manifest: dict[str, Any], tables: dict[str, pa.Table]) -> Metric:
     """The metric that `metric_to_parts` described."""
     where = manifest["grid"]
-    area = Area(where["lat"], where["lon"], where["width_m"], where["height_m"])
+    area = Area(
+        where["lat"], where["lon"], where["width_m"], where["height_m"], where.get("east_m", 0.0), where.get("north_m", 0.0)
+    )  # fmt: skip
     grid = Grid(area, where["cell_m"], where["rows"], where["cols"])
     table = tables["locations"]
     columns = {name: np.array(table[name]) for name in table.column_names}
@@ -91,6 +99,7 @@ def metric_from_parts(manifest: dict[str, Any], tables: dict[str, pa.Table]) -> 
     if columns["mass"].size != locations.n:
         raise FileError(f"the layout has {locations.n} locations but the file describes {columns['mass'].size}")
     fence = columns.get("fence", np.zeros(locations.n, np.int32)).astype(np.int32)
+    framed = columns["framed"].astype(bool)[locations.owner] if "framed" in columns else None
     scale = columns["scale"].astype(np.int32) if "scale" in columns else None
     if scale is not None:
         graph = conformal_graph(locations.neighbours(fence), scale)
@@ -103,5 +112,5 @@ def metric_from_parts(manifest: dict[str, Any], tables: dict[str, pa.Table]) -> 
     return Metric(
         locations, columns["mass"].astype(np.int64), graph, fence, manifest["method"],
         requirement=requirement_from_dict(manifest["requirement"]), l_from=manifest["l_from"], l_top=manifest["l_top"],
-        frame_cells=manifest["frame_cells"], scale=scale, certificate=manifest["certificate"], info=manifest["info"],
+        frame_cells=manifest["frame_cells"], framed=framed, scale=scale, certificate=manifest["certificate"], info=manifest["info"],
     )  # fmt: skip

@@ -28,7 +28,8 @@ class Metric:
     """A metric over locations.
 
     `fence`: 0 outside, k inside fence k; inside a fence all distances are 0, across it they are infinite. `scale`:
-    the local scales of a conformal metric, from which its graph is computed. `certificate`: what was verified.
+    the local scales of a conformal metric, from which its graph is computed. `framed`: cells, (rows, cols), that belong
+    to the frame besides the outer `frame_cells`: the border of a cut, where verification failed. `certificate`: what was verified.
     `info`: where the mass comes from.
     """
 
@@ -41,12 +42,13 @@ class Metric:
     l_from: float = 0.0
     l_top: float = 0.0
     frame_cells: int = 0
+    framed: BoolArray | None = None
     scale: IndexArray | None = None
     certificate: dict[str, Any] = field(default_factory=dict)
     info: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for array in (self.mass_units, self.fence, self.scale):
+        for array in (self.mass_units, self.fence, self.scale, self.framed):
             if array is not None:
                 array.setflags(write=False)
 
@@ -75,6 +77,8 @@ class Metric:
     def secret(self) -> BoolArray:
         """Whether each location may be a secret, i.e. lies outside the frame."""
         inside = self.locations.inside(self.frame_cells)
+        if self.framed is not None:
+            inside &= self.locations.sum_over(self.framed.astype(np.int32)) == 0
         inside.setflags(write=False)
         return inside
 
@@ -122,9 +126,11 @@ class Metric:
         """The location of a place that is to be hidden; `FrameError` in the frame."""
         i = self.locate(lat, lon)
         if not self.secret[i]:
+            where = f"the outer {self.frame_cells * self.grid.cell_m:g} m of the map"
+            if self.framed is not None:
+                where = "where the map is too close to its border to know the crowd"
             raise FrameError(
-                f"the place is in the frame, the outer {self.frame_cells * self.grid.cell_m:g} m of the map: it may be reported "
-                "but not be hidden; use a map that reaches further"
+                f"the place is in the frame, {where}: it may be reported but not be hidden; use a map that reaches further"
             )
         return i
 
@@ -139,14 +145,11 @@ class Metric:
 
         save(self, path)
 
-    def with_fences(
-        self, fences: Any = (), *, remove: Any = (), workers: int | None = None, progress: bool = False
-    ) -> Metric:
-        """The metric with fences carved in, and fences (by number) taken away; repaired where that is needed and
-        verified."""
+    def with_fences(self, fences: Any = (), *, remove: Any = (), **options: Any) -> Metric:
+        """The metric with fences carved in, and fences (by number) taken away; see `carve.carve`."""
         from .carve import carve
 
-        return carve(self, fences, remove=remove, workers=workers, progress=progress)
+        return carve(self, fences, remove=remove, **options)
 
     def _checked(self, i: int) -> int:
         if not hasattr(i, "__index__"):
