@@ -17,7 +17,19 @@ from .conformal import SCALE_BITS, conformal_weights, share
 from .coverage import coverage
 from .layout import LENGTH_BITS, centre_distance, neighbours, paint_owner, touching, unpack_leaves
 from .paper import merge_edges, paper_pass
-from .paths import LIVE, SETTLED, UNREACHABLE, begin, clear, distances, expand, ratios, shrink_factors, workspace
+from .paths import (
+    LIVE,
+    SETTLED,
+    UNREACHABLE,
+    begin,
+    clear,
+    distances,
+    distances_from_any,
+    expand,
+    ratios,
+    shrink_factors,
+    workspace,
+)
 from .report import report_distances, square_masses
 from .rings import simple_rings
 from .sampling import add_to_shells, find_in_shell, mean_distances, profiles
@@ -38,6 +50,7 @@ __all__ = [
     "conformal_weights",
     "coverage",
     "distances",
+    "distances_from_any",
     "expand",
     "find_in_shell",
     "mean_distances",

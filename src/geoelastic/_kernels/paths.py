@@ -121,6 +121,19 @@ def distances(start, index, weight, buckets, source, limit):
 
 
 @njit(cache=True, nogil=True)
+def distances_from_any(start, index, weight, buckets, sources, limit):
+    """Distances from the nearest of several sources up to `limit`; UNREACHABLE elsewhere."""
+    dist, head, entry_vertex, entry_next, order, state = workspace(start.size - 1, index.size + sources.size, buckets)
+    mass = np.zeros(start.size - 1, np.int64)
+    for source in sources:
+        insert(source, np.int64(0), dist, head, entry_vertex, entry_next, state)
+    expand(
+        start, index, weight, mass, dist, head, entry_vertex, entry_next, order, state, limit, limit, np.int64(2**62)
+    )
+    return dist
+
+
+@njit(cache=True, nogil=True)
 def ratios(start, index, weight, mass, buckets, table, sources, enough):
     """For each source, the least m(B_D) / table[D] over the levels where the table asks for mass, and the largest D
     that has it.

@@ -209,7 +209,8 @@ def from_exponents(grid: Grid, exponents: npt.NDArray[np.uint8]) -> Locations:
 
 
 def split(locations: Locations, cells: npt.NDArray[Any]) -> tuple[Locations, IntArray]:
-    """The layout with every location quartered until `cells` is constant on it, and each location's origin in the old one."""
+    """The layout with every location quartered until `cells` is constant on it, and each location's origin in the old
+    one."""
     row, col, size = locations.row, locations.col, locations.size
     parent = np.arange(locations.n)
     low, high = _ranges(cells, row, col, size)
@@ -223,7 +224,9 @@ def split(locations: Locations, cells: npt.NDArray[Any]) -> tuple[Locations, Int
     if locations.kind == "uniform":
         return locations, parent
     order = np.argsort(_morton(row, col), kind="stable")
-    return Locations(locations.grid, "adaptive", *(part[order].astype(np.int32) for part in (row, col, size))), parent[order]
+    return Locations(locations.grid, "adaptive", *(part[order].astype(np.int32) for part in (row, col, size))), parent[
+        order
+    ]
 
 
 def _ranges(

@@ -19,6 +19,7 @@ from ..locations import Grid, Locations, adaptive, uniform
 from ..mass import Mass, Quadratic, Requirement
 from .checkpoint import Checkpoint
 from .conformal import conformal_graph, solve_scales
+from .graph import Graph
 from .metric import Metric
 from .paper import build_paper_graph
 from .verify import verify
@@ -84,7 +85,9 @@ def build_metric(
     if method == "conformal":
         neighbours = plan.locations.neighbours(plan.fence)
         sources = np.flatnonzero(plan.secret & (plan.fence == 0)).astype(np.int32)
-        _require_connected_mass(conformal_graph(neighbours, np.ones(plan.locations.n, np.int32)), plan, sources)
+        require_connected_mass(
+            conformal_graph(neighbours, np.ones(plan.locations.n, np.int32)), plan.mass_units, plan.table, sources
+        )
         scale = solve_scales(
             plan.locations,
             neighbours,
@@ -111,9 +114,11 @@ def build_metric(
     return certified(metric, workers=workers, progress=progress)
 
 
-def certified(metric: Metric, *, workers: int | None = None, progress: bool = False) -> Metric:
+def certified(
+    metric: Metric, *, only: IndexArray | None = None, workers: int | None = None, progress: bool = False
+) -> Metric:
     """The metric with the certificate of a fresh verification (without its timing: equal builds give equal files)."""
-    fresh = verify(replace(metric, certificate={}), workers=workers, progress=progress)
+    fresh = verify(replace(metric, certificate={}), only=only, workers=workers, progress=progress)
     return replace(metric, certificate={name: value for name, value in fresh.items() if name != "seconds"})
 
 
@@ -159,12 +164,12 @@ def _require_mass(total_units: int, table: IntArray, requirement: Requirement, l
         )
 
 
-def _require_connected_mass(graph: Any, plan: Plan, sources: IndexArray) -> None:
+def require_connected_mass(graph: Graph, mass_units: IntArray, table: IntArray, sources: IndexArray) -> None:
     """Fences may cut the map into parts; each part that holds secrets needs enough mass of its own."""
     parts = graph.components
-    masses = np.bincount(parts, weights=plan.mass_units.astype(float))
-    if sources.size and masses[parts[sources]].min() < plan.table[-1]:
+    masses = np.bincount(parts, weights=mass_units.astype(float))
+    if sources.size and masses[parts[sources]].min() < table[-1]:
         raise MassError(
-            "the fences cut off a part of the map that has too little mass for the requirement: let them cover that part too, or "
-            "leave a way through"
+            "the fences cut off a part of the map that has too little mass for the requirement: "
+            "let them cover that part too, or leave a way through"
         )

@@ -28,9 +28,9 @@ class Metric:
     """A metric over locations.
 
     `fence`: 0 outside, k inside fence k; inside a fence all distances are 0, across it they are infinite. `scale`:
-    the local scales of a conformal metric, from which its graph is computed. `framed`: cells, (rows, cols), that belong
-    to the frame besides the outer `frame_cells`: the border of a cut, where verification failed. `certificate`: what was verified.
-    `info`: where the mass comes from.
+    the local scales of a conformal metric, from which its graph is computed. `framed`: cells, (rows, cols), that
+    belong to the frame besides the outer `frame_cells`: the border of a cut, where verification failed.
+    `certificate`: what was verified. `info`: where the mass comes from.
     """
 
     locations: Locations
