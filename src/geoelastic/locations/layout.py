@@ -101,7 +101,8 @@ class Locations:
         widest = int(self.size.max())
         start, index = self.touching()
         groups = np.zeros(self.n, np.int32) if group is None else group
-        return kernels.neighbours(start, index, self.row, self.col, self.size, groups, widest)
+        begin, target, length = kernels.neighbours(start, index, self.row, self.col, self.size, groups, widest)
+        return begin, target, length
 
     def cut(self, grid: Grid, row: int, col: int) -> tuple[Locations, IntArray]:
         """The locations inside a box of cells as a layout of `grid`, whose south-west cell is (row, col) here; and

@@ -42,7 +42,7 @@ def certify(
     totals = weight_totals(mechanism, [make_weights(b) for b in ladder], workers=workers, progress=progress)
     tail, tip, units = mechanism.metric.graph.edges()
     level = units * LEVEL_UNIT
-    table = []
+    table: list[dict[str, Any]] = []
     for column, exponent in enumerate(ladder):
         drift = np.abs(np.log(totals[tail, column] / totals[tip, column]))
         allowed = float(1 - exponent) * level

@@ -54,7 +54,8 @@ def _weights(metric: Metric, output: str | npt.ArrayLike) -> FloatArray:
         except ValueError:
             raise InputError(f"'output' must be like 'mass^1.5', got {output!r}") from None
         density = np.maximum(metric.mass, 0) / area
-        return area * (density / density.max()) ** gamma
+        weighted: FloatArray = area * (density / density.max()) ** gamma
+        return weighted
     values = np.asarray(output, dtype=np.float64)
     if values.shape != (metric.n,) or not np.all(np.isfinite(values) & (values >= 0)):
         raise InputError(f"'output' must be {metric.n} finite numbers >= 0, one for each location")

@@ -159,8 +159,9 @@ def _require_mass(total_units: int, table: IntArray, requirement: Requirement, l
     if total_units < table[-1]:
         most = requirement.level_of(total_units * MASS_UNIT)
         raise MassError(
-            f"'l_top' must be at most {math.floor(most * 1000) / 1000:g} on this map: up to {l_top:g} the requirement asks for "
-            f"{table[-1] * MASS_UNIT:.3g} units of mass and the map outside fences has {total_units * MASS_UNIT:.3g}"
+            f"'l_top' must be at most {math.floor(most * 1000) / 1000:g} on this map: up to {l_top:g} the requirement "
+            f"asks for {table[-1] * MASS_UNIT:.3g} units of mass and the map outside fences has "
+            f"{total_units * MASS_UNIT:.3g}"
         )
 
 

@@ -20,7 +20,7 @@ from .. import _kernels as kernels
 from ..errors import InputError
 from ..fences import fence_outlines, fences_to_cells, read_fences
 from ..levels import UNREACHABLE, IntArray, level_to_units, mass_to_units
-from ..locations import Locations, split
+from ..locations import split
 from ..mass import Mass
 from .build import certified, require_connected_mass
 from .conformal import conformal_graph, repair
@@ -34,8 +34,8 @@ IndexArray = npt.NDArray[np.int32]
 
 
 def carve(
-    metric: Metric, fences: Any = (), *, remove: Iterable[int] = (), mass: Mass | None = None, workers: int | None = None,
-    progress: bool = False,
+    metric: Metric, fences: Any = (), *, remove: Iterable[int] = (), mass: Mass | None = None,
+    workers: int | None = None, progress: bool = False,
 ) -> Metric:  # fmt: skip
     """The metric with `fences` carved in and the fences numbered in `remove` taken away, repaired and certified.
 
@@ -87,7 +87,8 @@ def _affected(metric: Metric, changed: npt.NDArray[Any]) -> npt.NDArray[np.bool_
     start, index = metric.locations.touching()
     for _ in range(3):
         rows = np.flatnonzero(near)
-        near[np.concatenate([index[start[i] : start[i + 1]] for i in rows] or [rows])] = True
+        for i in rows:
+            near[index[start[i] : start[i + 1]]] = True
     seeds = np.flatnonzero(near).astype(np.int32)
     graph = metric.graph
     dist = kernels.distances_from_any(

@@ -16,6 +16,7 @@ scales, and the scales are adjusted until every ball holds what is required and 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +25,7 @@ from .. import _kernels as kernels
 from ..errors import MassError
 from ..levels import LEVEL_BITS, LEVEL_UNIT, MASS_UNIT, FloatArray, IntArray
 from ..locations import Locations
-from ..progress import progress_bar
+from ..progress import Bar, progress_bar
 from .graph import Graph
 from .threads import in_parts
 
@@ -65,18 +66,17 @@ def solve_scales(
     with progress_bar("build", work, show=progress) as bar:
         for sweep in range(SWEEPS):
             part = sources[sweep % STRIDE :: STRIDE]
-            graph = conformal_graph(neighbours, _whole(scale))
-            least = in_parts(
-                lambda some, graph=graph: kernels.ratios(
-                    graph.start, graph.index, graph.weight, mass_units, graph.buckets, table, some, _NO_END
-                )[0],
+            least = _ratios(
+                conformal_graph(neighbours, _whole(scale)),
+                mass_units,
+                table,
                 part,
-                workers=workers,
-                bar=bar,
-                done=sweep * sources.size / STRIDE,
+                workers,
+                bar,
+                sweep * sources.size / STRIDE,
             )
             if part.size:
-                moves = np.clip(np.log(np.maximum(np.concatenate(least), 1e-9)), -1.0, 0.5)
+                moves = np.clip(np.log(np.maximum(least, 1e-9)), -1.0, 0.5)
                 scale = scale * np.exp(GAIN * _shared(neighbours, moves, part))
         return repair(
             neighbours, _whole(scale), mass_units, table, sources, workers=workers,
@@ -92,19 +92,12 @@ def repair(
     sources: IndexArray,
     *,
     workers: int | None = None,
-    on_sweep: object = None,
+    on_sweep: Callable[[int], None] | None = None,
 ) -> IndexArray:
     """Shrink scales around each source that falls short until none does."""
     left, total = sources, sources.size
     while left.size:
-        graph = conformal_graph(neighbours, scale)
-        results = in_parts(
-            lambda some, graph=graph: kernels.shrink_factors(
-                graph.start, graph.index, graph.weight, mass_units, graph.buckets, table, some, SHRINK
-            ),
-            left,
-            workers=workers,
-        )
+        results = _shrink_factors(conformal_graph(neighbours, scale), mass_units, table, left, workers)
         factor = results[0][0]
         for other, _ in results[1:]:
             np.minimum(factor, other, out=factor)
@@ -113,9 +106,37 @@ def repair(
             raise MassError("the requirement cannot be met: all distances around some location are 0 already")
         scale = np.floor(scale * factor).astype(np.int32)
         left = left[short]
-        if callable(on_sweep):
+        if on_sweep is not None:
             on_sweep(total - left.size)
     return scale
+
+
+def _ratios(
+    graph: Graph, mass_units: IntArray, table: IntArray, part: IndexArray, workers: int | None, bar: Bar, done: float
+) -> FloatArray:
+    """The least m(B_l)/req(l) of each location in `part`."""
+
+    def least(some: IndexArray) -> FloatArray:
+        ratios: FloatArray = kernels.ratios(
+            graph.start, graph.index, graph.weight, mass_units, graph.buckets, table, some, _NO_END
+        )[0]
+        return ratios
+
+    return np.concatenate(in_parts(least, part, workers=workers, bar=bar, done=done))
+
+
+def _shrink_factors(
+    graph: Graph, mass_units: IntArray, table: IntArray, left: IndexArray, workers: int | None
+) -> list[tuple[FloatArray, FloatArray]]:
+    """(factors of all scales, ratios of the part) for each part of the locations that are left."""
+
+    def factors(some: IndexArray) -> tuple[FloatArray, FloatArray]:
+        factor, ratio = kernels.shrink_factors(
+            graph.start, graph.index, graph.weight, mass_units, graph.buckets, table, some, SHRINK
+        )
+        return factor, ratio
+
+    return in_parts(factors, left, workers=workers)
 
 
 def first_scales(locations: Locations, cells: IntArray, table: IntArray) -> FloatArray:
@@ -127,9 +148,10 @@ def first_scales(locations: Locations, cells: IntArray, table: IntArray) -> Floa
     first = int(np.argmax(table > 0))
     levels = np.unique(np.linspace(first + (table.size - 1 - first) * 0.15, table.size - 1, 5).astype(np.int64))
     targets = [float(table[level]) * MASS_UNIT for level in levels]
-    radii = _radii(locations, cells * MASS_UNIT, targets)
+    radii = _radii(locations, np.asarray(cells * MASS_UNIT, dtype=np.float64), targets)
     per_cell = np.min([level * LEVEL_UNIT / radius for level, radius in zip(levels, radii, strict=True)], axis=0)
-    return np.minimum(per_cell / 2 * 2.0 ** (LEVEL_BITS + kernels.SCALE_BITS), _MAX_SCALE)
+    scales: FloatArray = np.minimum(per_cell / 2 * 2.0 ** (LEVEL_BITS + kernels.SCALE_BITS), _MAX_SCALE)
+    return scales
 
 
 def _radii(locations: Locations, cells: FloatArray, targets: list[float]) -> list[FloatArray]:
@@ -163,4 +185,5 @@ def _shared(neighbours: tuple[IntArray, IndexArray, IndexArray], moves: FloatArr
     start, index, _ = neighbours
     values = np.full(start.size - 1, np.nan)
     values[part] = moves
-    return kernels.share(start, index, values)
+    shared: FloatArray = kernels.share(start, index, values)
+    return shared

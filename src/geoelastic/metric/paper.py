@@ -131,8 +131,8 @@ def _one_pass(
     graph, cap = state.graph, state.cap
     results = in_parts(
         lambda part: kernels.paper_pass(
-            graph.start, graph.index, graph.weight, mass_units, buckets, table, part, state.level, state.pointer, cap, literal,
-            locations.owner, locations.row, locations.col, locations.size, fence, *rings,
+            graph.start, graph.index, graph.weight, mass_units, buckets, table, part, state.level, state.pointer,
+            cap, literal, locations.owner, locations.row, locations.col, locations.size, fence, *rings,
         ),
         left,
         workers=workers,
