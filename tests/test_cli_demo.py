@@ -86,9 +86,16 @@ def test_map_writes_what_the_name_says(suffix: str, story: tuple[Path, dict[str,
     assert out.stat().st_size > 1000
 
 
+def test_map_of_a_quality(tmp_path: Path) -> None:
+    ge.save_quality(ge.synthetic_quality("city", rows=20, cols=20), tmp_path / "q.parquet")
+    assert geoelastic("map", tmp_path / "q.parquet", "quality", "-o", tmp_path / "q.png").exit_code == 0
+    assert (tmp_path / "q.png").stat().st_size > 1000
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["quality", "-o", "x.png"], "not a quality file"),
         (["ball", "-o", "x.jpg"], "must end in .png, .html, .tif"),
         (["ball", "-o", "none/x.png"], "cannot be written"),
         (["ball", "-o", "x.png", "--at", "0,0"], "outside the map"),

@@ -9,10 +9,10 @@ import click
 
 from ._common import LATLON, geo_command
 
-KINDS = ("mass", "error", "ball", "report", "slack", "fences")
+KINDS = ("mass", "error", "ball", "report", "slack", "fences", "quality")
 
 
-@geo_command(short_help="Pictures of a metric: PNG, web page or GeoTIFF.")
+@geo_command(short_help="Pictures of a metric or a quality: PNG, web page or GeoTIFF.")
 @click.argument("file")
 @click.argument("kind", type=click.Choice(KINDS))
 @click.option("-o", "--output", required=True, metavar="OUT", help="The .png, .html or .tif file to write.")
@@ -25,16 +25,16 @@ KINDS = ("mass", "error", "ball", "report", "slack", "fences")
 )
 def command(file: str, kind: str, output: str, **options: Any) -> dict[str, Any]:
     """Draw FILE: its privacy mass, the expected error of a report, the ball around a place, the reports from a place,
-    how much more than required each place gets (slack), or its fences.
+    how much more than required each place gets (slack), or its fences; or the quality in a file that `geoelastic
+    quality` wrote.
 
     The picture is of the kind that OUT's name says: .png, .html (a page that needs nothing else) or .tif (GeoTIFF of
     the values).
     """
     from ..figures import save_picture
-    from ..figures.choose import picture_of
+    from ..figures.choose import picture_of_file
     from ..figures.save import require_picture_path
-    from ..metric import load
 
     require_picture_path(output)
-    save_picture(picture_of(load(file), kind, **options), output)
+    save_picture(picture_of_file(file, kind, **options), output)
     return {"output": output, "kind": kind, "text": f"{kind} of {file}: {output}"}

@@ -3,22 +3,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from typing import Any
 
 import numpy as np
 
 from ..errors import InputError, require_choice
 from ..mass.mass import disc_sums
-from .maps import ball_map, error_map, fences_map, mass_map, report_map, slack_map
+from ..mechanism import ElasticMechanism, SeededRandom
+from ..metric import Metric, load
+from ..quality import load_quality
+from .maps import ball_map, error_map, fences_map, mass_map, quality_map, report_map, slack_map
 from .picture import Picture
 
-if TYPE_CHECKING:
-    from ..metric import Metric
-
-__all__ = ["MAP_KINDS", "busiest_place", "picture_of"]
+__all__ = ["MAP_KINDS", "busiest_place", "picture_of", "picture_of_file"]
 
 #: The pictures of a metric.
 MAP_KINDS = ("mass", "error", "ball", "report", "slack", "fences")
+
+
+def picture_of_file(path: str | os.PathLike[str], kind: str, **options: Any) -> Picture:
+    """The picture `kind` of a metric's file, or ``"quality"`` of a quality's; `options` are those of `picture_of`."""
+    if kind == "quality":
+        return quality_map(load_quality(os.fspath(path)))
+    return picture_of(load(path), kind, **options)
 
 
 def picture_of(
@@ -39,8 +47,6 @@ def picture_of(
         return slack_map(metric)
     if kind == "fences":
         return fences_map(metric)
-    from ..mechanism import ElasticMechanism, SeededRandom
-
     if kind == "error":
         return error_map(ElasticMechanism(metric, output=measure), points=points)
     place = busiest_place(metric) if at is None else metric.locate_secret(*at)
