@@ -20,6 +20,7 @@ _COMMANDS = {
     "fence": "fence",
     "info": "info",
     "map": "map",
+    "quality": "quality",
     "verify": "verify",
 }
 

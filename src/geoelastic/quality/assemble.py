@@ -107,9 +107,8 @@ def _place(recipe: Recipe, grid: Grid, batch: Batch, moment: dt.datetime | None)
     layer_ = np.array(layer_of_rule, dtype=np.int64)[features.rule]
     weight = np.array(weight_of_rule)[features.rule] * _worth(recipe.layers, layer_, features.value)
     counts: dict[str, int] = {}
-    if moment is not None and any(recipe.layers[i].matches for i in batch.layers):
-        # A building stays where it is at night: hours are about places that open and close.
-        timed = ~np.array([layer.levels for layer in recipe.layers])[layer_]
+    if moment is not None:
+        timed = np.array([recipe.opens(layer) for layer in recipe.layers])[layer_]
         share, counts = open_factor(features.hours_text, features.hours[timed], recipe.hours or Hours(), moment)
         weight[timed] *= share
     return _Placed(share_features(features, grid), layer_, weight, batch, counts)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -42,12 +43,15 @@ def quality_from_source(
     *,
     at: str | dt.datetime | None = None,
     prior: Any = None,
+    lat: str | None = None,
+    lon: str | None = None,
+    weight: str | None = None,
 ) -> Quality:
     """q(x) from whatever `source` names.
 
     An OpenStreetMap file, a ``postgresql://`` database, a table of points or polygons, a raster, a recipe (``.toml``)
     whose layers name their own files, a quality saved before, or ``synthetic:NAME``. Without an `area` the data's own
-    box is used.
+    box is used. `lat`, `lon` and `weight` name columns of a table.
     """
     text = str(source)
     if text.startswith("synthetic:"):
@@ -74,7 +78,7 @@ def quality_from_source(
         raise InputError(
             f"a recipe chooses OpenStreetMap objects; name {Path(text).name} in a layer of the recipe instead"
         )
-    return _quality(_single(SourceTable(text)), None, area, cell_m, at, prior)
+    return _quality(_single(SourceTable(text, lat=lat, lon=lon, value=weight)), None, area, cell_m, at, prior)
 
 
 def quality_from_osm(
@@ -190,12 +194,12 @@ def _quality(
         area = Area.around(*recipe.centre, size_km=recipe.size_km or 75)
     box = _stated_box(recipe, map_source)
     if area is None and box is not None:
-        area = Area.from_bounds(*box)
+        area = _whole_cells(Area.from_bounds(*box), cell_m)
     elif area is not None and box is not None:
         notes += _check_overlap(area, box, map_source or "the raster")
     batches = _read(recipe, map_source, None if area is None else area.bounds, moment is not None, in_memory)
     if area is None:
-        area = _area_of([batch.features for batch in batches], cell_m)
+        area = _whole_cells(_area_of([batch.features for batch in batches]), cell_m)
         notes.append("the source states no box of its own: the box around its features was taken")
     grid = Grid.over(area, cell_m)
     quality = assemble(recipe, grid, batches, moment=moment, prior=_prior_cells(recipe.prior, prior, grid), notes=notes)
@@ -267,13 +271,19 @@ def _read_file(file: SourceTable, name: str, bounds: Bounds | None, in_memory: A
     )
 
 
-def _area_of(batches: list[Features], cell_m: float) -> Area:
+def _whole_cells(area: Area, cell_m: float) -> Area:
+    """The data's own box made up to whole cells, so that nothing at its border is lost."""
+    width_m, height_m = (cell_m * math.ceil(side / cell_m) for side in (area.width_m, area.height_m))
+    return Area(area.lat, area.lon, width_m, height_m)
+
+
+def _area_of(batches: list[Features]) -> Area:
     boxes = [features.box for features in batches if features.box is not None]
     if not boxes:
         raise InputError("the source has nothing in it that counts; give an 'area' or another recipe")
-    low, high = np.min(boxes, axis=0), np.max(boxes, axis=0)
-    margin = cell_m / 111_000  # about one cell in degrees of latitude, so that features do not lie on the border
-    return Area.from_bounds(low[0] - margin, low[1] - margin, high[2] + margin, high[3] + margin)
+    (south, west, _, _), (_, _, north, east) = np.min(boxes, axis=0).tolist(), np.max(boxes, axis=0).tolist()
+    margin = 1e-5  # about a metre, so that no feature lies on the border and one feature is a box too
+    return Area.from_bounds(south - margin, west - margin, north + margin, east + margin)
 
 
 def _prior_cells(settings: Prior | None, given: Any, grid: Grid) -> Any:

@@ -19,8 +19,8 @@ __all__ = ["Quality"]
 class Quality:
     """q(x) for every cell of a grid.
 
-    `info` is plain JSON data that says where the numbers come from: source, timestamp, licence, recipe, counts per class,
-    what was dropped and why. It is written into every file made from this quality.
+    `info` is plain JSON data that says where the numbers come from: source, timestamp, licence, recipe, counts per
+    class, what was dropped and why. It is written into every file made from this quality.
     """
 
     grid: Grid

@@ -22,12 +22,16 @@ _REFERENCE_MONDAY = dt.datetime(2026, 3, 9)
 
 @dataclass(frozen=True)
 class Hours:
-    """Named local times; a feature counts for `closed` when it is closed then and for `unknown` if it has no hours."""
+    """Named local times; a feature counts for `closed` when it is closed then and for `unknown` if it has no hours.
+
+    `layers`: which layers open and close; none named means all layers of the map that have no rule for buildings.
+    """
 
     times: Mapping[str, dt.datetime] = field(default_factory=dict)
     unknown: float = 1.0
     closed: float = 0.0
     default: str | None = None
+    layers: tuple[str, ...] = ()
 
     def moment(self, at: str | dt.datetime | None) -> dt.datetime | None:
         """The time that `at` names (a name of the recipe, a weekday with a time, a date with a time), None for no

@@ -125,6 +125,12 @@ class Recipe:
     city: tuple[float, float, float] | None = None
     folder: Path = field(default_factory=Path)
 
+    def opens(self, layer: Layer) -> bool:
+        """Whether what is in a layer opens and closes: a building stays where it is at night."""
+        if self.hours is not None and self.hours.layers:
+            return layer.name in self.hours.layers
+        return bool(layer.matches) and all(match.rule.key != "building" for match in layer.matches)
+
     @property
     def reads_map(self) -> bool:
         """Whether a layer needs the OpenStreetMap data that the caller names."""
@@ -177,7 +183,7 @@ def _parse(text: str, document: str, folder: Path) -> Recipe:
         about=top.text("about"),
         layers=layers,
         diversity=_diversity(top.table("diversity"), names) if "diversity" in top else None,
-        hours=_hours(top.table("hours")) if "hours" in top else None,
+        hours=_hours(top.table("hours"), names) if "hours" in top else None,
         sensitive=_sensitive(top.table("sensitive")) if "sensitive" in top else None,
         prior=_prior(top.table("prior"), folder) if "prior" in top else None,
         cap=_cap(top.table("cap")) if "cap" in top else None,
@@ -291,16 +297,18 @@ def _diversity(fields: Fields, layers: list[str]) -> Diversity:
     return result
 
 
-def _hours(fields: Fields) -> Hours:
+def _hours(fields: Fields, layers: list[str]) -> Hours:
     unknown, closed = fields.number("unknown", 1.0, most=1.0), fields.number("closed", 0.0, most=1.0)
-    default = fields.text("at") or None
+    default, chosen = fields.text("at") or None, fields.texts("layers")
+    if not set(chosen) <= set(layers):
+        fields.fault("layers", f"names of layers ({', '.join(layers)})")
     times = {}
     for name, value in fields.rest().items():
         try:
             times[name] = parse_moment(value)
         except InputError:
             fields.fault(name, "a time such as 'Tue 14:00' or '2026-11-17T14:00'")
-    return Hours(times, unknown=unknown, closed=closed, default=default)
+    return Hours(times, unknown=unknown, closed=closed, default=default, layers=chosen)
 
 
 def _sensitive(fields: Fields) -> Sensitive:

@@ -86,9 +86,14 @@ def _border(width: int, height: int) -> tuple[npt.NDArray[np.float64], npt.NDArr
 def _to_degrees(data: Any, col: Any, row: Any) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     from pyproj import Transformer
 
-    x, y = data.transform * (np.ravel(col), np.ravel(row))
+    x, y = _apply(data.transform, np.ravel(col), np.ravel(row))
     lon, lat = Transformer.from_crs(data.crs.to_wkt(), "EPSG:4326", always_xy=True).transform(x, y)
     return np.asarray(lon), np.asarray(lat)
+
+
+def _apply(affine: Any, u: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The affine map of arrays, by its coefficients: the operator for it differs between versions of the package."""
+    return affine.a * u + affine.b * v + affine.c, affine.d * u + affine.e * v + affine.f
 
 
 def _window(data: Any, bounds: Bounds | None) -> Any:
@@ -102,7 +107,7 @@ def _window(data: Any, bounds: Bounds | None) -> Any:
     u, v = _border(1, 1)
     to_raster = Transformer.from_crs("EPSG:4326", data.crs.to_wkt(), always_xy=True)
     x, y = to_raster.transform(lon_min + u * (lon_max - lon_min), lat_min + v * (lat_max - lat_min))
-    col, row = ~data.transform * (np.asarray(x), np.asarray(y))
+    col, row = _apply(~data.transform, np.asarray(x), np.asarray(y))
     if not (np.isfinite(col).all() and np.isfinite(row).all()):
         raise InputError(f"{Path(data.name).name}: the area lies outside the raster")
     c0, c1 = max(0, int(col.min()) - 2), min(data.width, int(np.ceil(col.max())) + 2)

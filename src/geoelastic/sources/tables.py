@@ -45,8 +45,9 @@ class Table:
 
     def numbers(self, name: str) -> npt.NDArray[np.float64]:
         """The column `name` as numbers (NaN where empty)."""
+        column = self.column(name)
         try:
-            return np.asarray(self.column(name), dtype=np.float64)
+            return np.asarray(column, dtype=np.float64)
         except (TypeError, ValueError):
             raise InputError(f"{self.name}: column {name!r} must hold numbers") from None
 

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`geoelastic quality`"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ._common import LATLON, geo_command
+
+if TYPE_CHECKING:
+    from ..quality import Quality
+
+_SHOWN_CLASSES = 6
+
+
+@geo_command(short_help="Count what is around every cell: q(x) from open data.")
+@click.argument("source")
+@click.option("--center", type=LATLON, help="Centre of the area [default: the source's own box].")
+@click.option("--size", "size_km", type=float, metavar="KM", help="Side of the area.")
+@click.option("--height", "height_km", type=float, metavar="KM", help="Height, if the area is not square.")
+@click.option("--cell", "cell_m", type=float, metavar="M", help="Side of a cell [default: 100].")
+@click.option("--recipe", metavar="NAME", help="What counts, and how much: paper, places or a .toml file.")
+@click.option(
+    "--at", metavar="TIME", help="Local time for opening hours: a name of the recipe, 'Tue 14:00', or a date."
+)
+@click.option("--lat", metavar="COLUMN", help="Column of a table with the latitude.")
+@click.option("--lon", metavar="COLUMN", help="Column of a table with the longitude.")
+@click.option("--weight", metavar="COLUMN", help="Column of a table with what a row is worth [default: 1].")
+@click.option("-o", "--output", required=True, metavar="OUT", help="The .parquet file to write.")
+def command(source: str, output: str, **options: Any) -> dict[str, Any]:
+    """Compute the quality of every cell from SOURCE and write it to OUT, with an account of what went in.
+
+    SOURCE is an OpenStreetMap extract (.osm.pbf, .osm, .osm.bz2), a PostGIS database (postgresql://...), a table of
+    points or polygons (.parquet, .geojson, .csv, .gpkg), a raster (.tif), or a recipe (.toml) that names its own files.
+    """
+    from ..area import Area
+    from ..errors import InputError
+    from ..quality import quality_from_source, save_quality
+    from ..store.atomic import require_writable
+
+    require_writable(output)
+    center, size_km, height_km = (options.pop(name) for name in ("center", "size_km", "height_km"))
+    if (center is None) != (size_km is None):
+        raise InputError("an area must be given by both --center LAT,LON and --size KM")
+    area = None if center is None else Area.around(*center, size_km=size_km, height_km=height_km)
+    quality = quality_from_source(source, area, options.pop("cell_m"), options.pop("recipe"), **options)
+    save_quality(quality, output)
+    return _describe(quality, Path(output))
+
+
+def _describe(quality: Quality, output: Path) -> dict[str, Any]:
+    grid, info = quality.grid, quality.info
+    facts: dict[str, Any] = {
+        "output": str(output),
+        "bytes": output.stat().st_size,
+        "center": [grid.area.lat, grid.area.lon],
+        "cells": [grid.rows, grid.cols],
+        "cell_m": grid.cell_m,
+        "quality": float(quality.cells.sum()),
+        "cells_with_quality": int((quality.cells > 0).sum()),
+        "most_in_a_cell": float(quality.cells.max()),
+        "info": info,
+    }
+    facts["text"] = "\n".join(f"{name:>12}  {text}" for name, text in _lines(facts, info))
+    return facts
+
+
+def _lines(facts: dict[str, Any], info: dict[str, Any]) -> list[tuple[str, str]]:
+    rows, cols = facts["cells"]
+    lat, lon = facts["center"]
+    km = facts["cell_m"] / 1000
+    source = info.get("source")
+    names = source if isinstance(source, list) else [source]
+    lines = [
+        ("source", ", ".join(map(str, names)) + (f", as of {info['timestamp']}" if info.get("timestamp") else "")),
+        ("area", f"{cols * km:g} x {rows * km:g} km around {lat:.5f}, {lon:.5f}"),
+        ("", f"{rows} x {cols} cells of {facts['cell_m']:g} m"),
+        ("quality", f"{facts['quality']:,.1f} in {facts['cells_with_quality']:,} cells"),
+        ("", f"at most {facts['most_in_a_cell']:,.1f} in a cell"),
+    ]
+    for name, layer in info.get("layers", {}).items():
+        classes = list(layer["classes"].items())[:_SHOWN_CLASSES]
+        shown = ", ".join(f"{c} {n:,}" for c, n in classes) + (", ..." if len(layer["classes"]) > len(classes) else "")
+        counted = f"{layer['features']:,} features, weight {layer['weight']:g}, quality {layer['quality']:,.1f}"
+        lines += [(name, counted), ("", shown)] if shown else [(name, counted)]
+    for reasons in info.get("dropped", {}).values():
+        lines += [("left out", f"{n:,} {reason}") for reason, n in reasons.items()]
+    for name in ("hours", "diversity", "sensitive", "prior", "cap"):
+        if name in info:
+            lines.append((name, ", ".join(f"{key} {value}" for key, value in info[name].items())))
+    lines += [("note", note) for note in info.get("notes", [])]
+    lines += [("licence", text) for text in info.get("licence", [])]
+    return [*lines, ("written", f"{facts['output']} ({facts['bytes'] / 1000:,.0f} kB)")]
