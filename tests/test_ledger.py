@@ -104,12 +104,22 @@ def test_ledger_adds_up_what_costs_and_only_that() -> None:
         assert ledger.cost("ann", level).best == pytest.approx(budget)
 
 
+def test_sticky_reports_are_fresh_once() -> None:
+    ledger = Ledger()
+    ledger.charge("ann", "m", tags=["a", "b", "a"])
+    ledger.charge("ann", "m", tags=["b", "c"], fenced=1)
+    ledger.charge("bob", "m", tags=["a"])
+    account = ledger.users["ann"]["m"]
+    assert (account.fresh, account.repeated, account.fenced) == (3, 2, 1)
+    assert ledger.users["bob"]["m"].fresh == 1
+
+
 @pytest.mark.parametrize("name", ["ledger.json", "ledger.parquet"])
 def test_ledger_survives_the_disk(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     assert Ledger.load(path).users == {}
     with updating(path) as ledger:
-        ledger.charge("ann", "elastic:a", fresh=3, repeated=1, fenced=2, exponent=0.6)
+        ledger.charge("ann", "elastic:a", fresh=3, repeated=1, fenced=2, exponent=0.6, tags=["a1", "b2"])
         ledger.charge('é, "b"', "laplace", fresh=1, exponent=1.0)
     assert Ledger.load(path).users == ledger.users
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -144,7 +154,7 @@ def test_the_file_holds_counts_and_nothing_else(tmp_path: Path) -> None:
     with updating(path) as ledger:
         ledger.charge("ann", "m", fresh=1)
     (row,) = json.loads(path.read_text())["accounts"]
-    assert set(row) == {"user", "mechanism", "fresh", "repeated", "fenced", "exponent"}
+    assert set(row) == {"user", "mechanism", "fresh", "repeated", "fenced", "exponent", "tags"}
 
 
 def test_foreign_and_unwritable_files(tmp_path: Path) -> None:

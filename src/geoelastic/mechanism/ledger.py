@@ -12,7 +12,7 @@ import contextlib
 import json
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -36,6 +36,7 @@ class Account:
     repeated: int = 0
     fenced: int = 0
     exponent: float = HALF
+    tags: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         for name in ("fresh", "repeated", "fenced"):
@@ -61,9 +62,16 @@ class Ledger:
         repeated: int = 0,
         fenced: int = 0,
         exponent: float = HALF,
+        tags: Iterable[str] = (),
     ) -> None:
-        """Add reports to an account. An account keeps the largest exponent it has seen, which bounds all of them."""
-        more = Account(fresh, repeated, fenced, exponent)
+        """Add reports to an account. It keeps the largest exponent it has seen, which bounds all of them.
+
+        `tags` are those of sticky reports, one a report: a tag that is new counts as fresh, a known one as repeated.
+        """
+        known = self.users.get(str(user), {}).get(mechanism, Account()).tags
+        given = list(tags)
+        new = set(given) - known
+        more = Account(fresh + len(new), repeated + len(given) - len(new), fenced, exponent)
         old = self.users.setdefault(str(user), {}).get(mechanism, Account(exponent=exponent))
         self.users[str(user)][mechanism] = replace(
             old,
@@ -71,6 +79,7 @@ class Ledger:
             repeated=old.repeated + more.repeated,
             fenced=old.fenced + more.fenced,
             exponent=max(old.exponent, exponent),
+            tags=old.tags | new,
         )
 
     def accounts(self, user: str) -> dict[str, Account]:
@@ -110,7 +119,8 @@ class Ledger:
             rows = _read_parquet(source) if source.suffix.lower() == ".parquet" else _read_json(source)
             ledger = cls()
             for row in rows:
-                account = Account(row["fresh"], row["repeated"], row["fenced"], row["exponent"])
+                counts = row["fresh"], row["repeated"], row["fenced"]
+                account = Account(*counts, row["exponent"], frozenset(map(str, row["tags"])))
                 ledger.users.setdefault(row["user"], {})[row["mechanism"]] = account
         except (ValueError, KeyError, TypeError) as error:
             raise FileError(f"{source.name}: not a whole ledger of geoelastic (version {_VERSION})") from error
@@ -120,7 +130,7 @@ class Ledger:
         """Write the ledger (.json or .parquet), atomically, for its owner's eyes only."""
         rows = [
             {"user": user, "mechanism": name, "fresh": a.fresh, "repeated": a.repeated, "fenced": a.fenced}
-            | {"exponent": a.exponent}
+            | {"exponent": a.exponent, "tags": sorted(a.tags)}
             for user, accounts in sorted(self.users.items())
             for name, a in sorted(accounts.items())
         ]
@@ -183,6 +193,6 @@ def _write_parquet(path: Path, rows: list[dict[str, Any]]) -> None:
     from pyarrow import parquet
 
     kinds = [("user", pa.string()), ("mechanism", pa.string()), ("fresh", pa.int64()), ("repeated", pa.int64())]
-    schema = pa.schema([*kinds, ("fenced", pa.int64()), ("exponent", pa.float64())])
+    schema = pa.schema([*kinds, ("fenced", pa.int64()), ("exponent", pa.float64()), ("tags", pa.list_(pa.string()))])
     table = pa.Table.from_pylist(rows, schema=schema).replace_schema_metadata({_FORMAT: str(_VERSION)})
     parquet.write_table(table, path)

@@ -37,6 +37,7 @@ from .randomness import RandomSource, uniform_below
 __all__ = ["KeyedRandom", "Sticky", "load_key", "metric_id", "new_key"]
 
 _KEY_BYTES = 32
+_TAG_BYTES = 12
 _HEADER = "geoelastic-key-1 "
 
 
@@ -151,10 +152,20 @@ class Sticky:
 
         return sanitize_frame(self, frame, **options)
 
+    def tags(self, indices: npt.ArrayLike) -> list[str]:
+        """A tag for the report of each location, for a ledger: equal for equal reports, random to all without the key."""
+        places = self.place_of(indices)
+        known = {int(place): KeyedRandom(self.key, b"tag|" + self._context(int(place))) for place in np.unique(places)}
+        texts = {place: source.bytes(_TAG_BYTES).hex() for place, source in known.items()}
+        return [texts[int(place)] for place in places]
+
     def _source(self, place: int) -> KeyedRandom:
+        return KeyedRandom(self.key, b"report|" + self._context(place))
+
+    def _context(self, place: int) -> bytes:
         user = self.user.encode()
         # the length keeps different (map, user, place) from ever spelling the same context
-        return KeyedRandom(self.key, b"|".join([self._map, str(len(user)).encode(), user, str(place).encode()]))
+        return b"|".join([self._map, str(len(user)).encode(), user, str(place).encode()])
 
     def _require_no_rng(self, rng: RandomSource | None) -> None:
         if rng is not None:
