@@ -103,7 +103,7 @@ def suggest(
 @geo_command(name="attack", short_help="Try to find the place in a fence from where tracks enter and leave it.")
 @click.argument("traces", nargs=-1)
 @_crowd_options
-@click.option("--commuters", type=int, default=40, show_default=True, help="Made-up people, if there are no TRACES.")
+@click.option("--commuters", type=int, default=30, show_default=True, help="Made-up people, if there are no TRACES.")
 @click.option("--draws", type=int, default=1, show_default=True, help="Fences drawn for each place.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Of the made-up people and of all fences.")
 def attack(

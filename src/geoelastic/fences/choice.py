@@ -113,12 +113,14 @@ def _pieces(row: Index, col: Index, side: Mask, weight: FloatArray, crowd: Crowd
     A cut through a ragged shore leaves crumbs: pieces that hold too little go to the other side, first of the one side,
     then of the other.
     """
-    side = side.copy()
-    for turn in (True, False, True):
-        piece = _connected(row, col, side == turn)
-        small = _too_small(piece, weight, crowd)
-        side[(side == turn) & small[piece]] = not turn
     one, other = _connected(row, col, side), _connected(row, col, ~side)
+    if one.max() > 1 or other.max() > 1:
+        side = side.copy()
+        for turn in (True, False, True):
+            piece = _connected(row, col, side == turn)
+            small = _too_small(piece, weight, crowd)
+            side[(side == turn) & small[piece]] = not turn
+        one, other = _connected(row, col, side), _connected(row, col, ~side)
     piece = np.where(side, one, other + one.max(initial=0))
     if piece.max() < 2 or _too_small(piece, weight, crowd)[1:].any():
         return np.zeros_like(piece)

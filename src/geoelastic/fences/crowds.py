@@ -72,7 +72,7 @@ class Crowd:
             raise InputError("'cells' must be finite numbers >= 0 in every cell")
 
 
-def area_crowd(lat: float, lon: float, *, area_km2: float = 1.0, margin_m: float = 300, cell_m: float = 50) -> Crowd:
+def area_crowd(lat: float, lon: float, *, area_km2: float = 1.0, margin_m: float = 300, cell_m: float = 100) -> Crowd:
     """Without a map of people: so many km² of the block of a quarter of a degree that holds the place."""
     grid, block = _block_of(lat, lon, margin_m, cell_m)
     return Crowd(grid, np.full(grid.shape, (cell_m / 1000) ** 2), area_km2, "km²", margin_m, block.astype(np.int32))
@@ -93,7 +93,7 @@ def metric_crowd(metric: _Weighed, amount: float = 4.0, *, margin_m: float = 300
 
 
 def osm_crowd(
-    path: str | Path, what: str, lat: float, lon: float, *, amount: float, margin_m: float = 300, cell_m: float = 50
+    path: str | Path, what: str, lat: float, lon: float, *, amount: float, margin_m: float = 300, cell_m: float = 100
 ) -> Crowd:
     """So many buildings or POIs of an OpenStreetMap file, within the block of a quarter of a degree of the place."""
     require_choice("what", what, COUNTED)

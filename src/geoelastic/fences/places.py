@@ -72,10 +72,11 @@ def find_places(trace: Trace, *, timezone: str | None = None, reach_m: float = 1
     if len(trace) < 2:
         raise InputError(f"a trace must have at least two fixes to show a stay, got {len(trace)}")
     stays = find_stays(trace)
-    days = {day for stay in stays for day in _days(stay, local_clock(timezone, stay.lon))}
+    spans = [_days(stay, local_clock(timezone, stay.lon)) for stay in stays]
+    days = {day for span in spans for day in span}
     if not stays:
         raise InputError(f"the trace has {len(trace)} fixes but no stay: none of 20 minutes within 200 m")
-    groups = _clusters(stays, reach_m, min_days)
+    groups = _clusters(stays, [len(span) for span in spans], reach_m, min_days)
     found = [
         place for group in groups if (place := _place(group, timezone)).days >= max(min_days, _RECURRENT * len(days))
     ]
@@ -87,14 +88,15 @@ def find_places(trace: Trace, *, timezone: str | None = None, reach_m: float = 1
     return _labelled(found)
 
 
-def _clusters(stays: Sequence[Stay], reach_m: float, min_stays: int) -> list[list[Stay]]:
+def _clusters(stays: Sequence[Stay], days: Sequence[int], reach_m: float, min_days: int) -> list[list[Stay]]:
+    """Stays with at least `min_days` days of stays around, and what is within reach of them."""
     try:
         from sklearn.cluster import DBSCAN
     except ImportError as error:
         raise MissingExtraError("scikit-learn", "traces") from error
     radians = np.radians([(stay.lat, stay.lon) for stay in stays])
-    model = DBSCAN(eps=reach_m / EARTH_RADIUS_M, min_samples=min_stays, metric="haversine", algorithm="ball_tree")
-    labels = model.fit_predict(radians)
+    model = DBSCAN(eps=reach_m / EARTH_RADIUS_M, min_samples=min_days, metric="haversine", algorithm="ball_tree")
+    labels = model.fit_predict(radians, sample_weight=days)
     return [
         [stay for stay, label in zip(stays, labels, strict=True) if label == k]
         for k in range(int(labels.max(initial=-1)) + 1)
