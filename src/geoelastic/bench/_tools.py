@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What measurements share: a clock, a table, a warm-up."""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Generic, TypeVar
+
+from ..mass import Mass, mass_from_quality
+from ..mechanism import ElasticMechanism
+from ..metric import build_metric
+from ..quality import synthetic_quality
+
+__all__ = ["Timed", "markdown", "peak_gb", "synthetic_mass", "timed", "warm_up"]
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class Timed(Generic[Value]):
+    """A result with the seconds it took, by the wall and of processors."""
+
+    value: Value
+    wall_s: float
+    cpu_s: float
+
+
+def timed(function: Callable[[], Value]) -> Timed[Value]:
+    """Call `function` and time it."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    value = function()
+    return Timed(value, time.perf_counter() - wall, time.process_time() - cpu)
+
+
+def peak_gb() -> float:
+    """The most memory this process has held so far."""
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9
+
+
+@cache
+def warm_up() -> float:
+    """Seconds that compiling (or loading compiled) kernels takes: told apart, and never inside a measurement."""
+
+    def everything() -> None:
+        mass = synthetic_mass("city", 24)
+        for method in ("paper", "conformal"):
+            metric = build_metric(mass, method=method, l_top=0.8)
+            mechanism = ElasticMechanism(metric)
+            mechanism.expected_errors()
+            mechanism.sample(int(metric.secret.argmax()))
+
+    return timed(everything).wall_s
+
+
+def synthetic_mass(name: str, side: int) -> Mass:
+    """The mass of a made-up map of `side` x `side` cells of 100 m."""
+    return mass_from_quality(synthetic_quality(name, rows=side, cols=side))
+
+
+def markdown(rows: Sequence[dict[str, Any]]) -> str:
+    """Rows as a Markdown table; a column is there if some row has it."""
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    lines = ["| " + " | ".join(column.replace("_", " ") for column in columns) + " |", "|" + "---|" * len(columns)]
+    lines += ["| " + " | ".join(_shown(row.get(column, "")) for column in columns) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

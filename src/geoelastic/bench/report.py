@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reports and verification on `synthetic:paris`: one cold report, many, the file, the check at every location.
+
+"Cold" is a place that was never asked for, in a process that has loaded the metric and compiled its kernels.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from ..mechanism import ElasticMechanism, SeededRandom
+from ..metric import build_metric, verify
+from ..metric.file import metric_from_parts, metric_to_parts
+from ..progress import progress_bar
+from ..store import container_bytes
+from ._tools import markdown, peak_gb, synthetic_mass, timed, warm_up
+
+__all__ = ["run"]
+
+COLD = 200
+MANY = 20_000
+
+
+def run(*, progress: bool = False, side: int = 750) -> dict[str, Any]:
+    """One row a quantity."""
+    warm_up()
+    with progress_bar("bench report", 4, show=progress) as bar:
+        bar.update(0, note="building")
+        metric = build_metric(synthetic_mass("paris", side))
+        bar.update(1, note="cold reports")
+        mechanism = ElasticMechanism(metric)
+        draw = np.random.Generator(np.random.PCG64(1))
+        weights = np.where(metric.secret, metric.mass, 0)
+        places = draw.choice(metric.n, size=COLD + MANY, p=weights / weights.sum())
+        milliseconds = 1000 * np.array([_one(mechanism, int(i)) for i in places[:COLD]])
+        bar.update(2, note="many reports")
+        many = timed(lambda: mechanism.sample_cells(places[COLD:]))
+        bar.update(3, note="verification and file")
+        check = timed(lambda: verify(metric))
+        parts = metric_to_parts(metric)
+        content = container_bytes("metric", *parts)
+        again = timed(lambda: metric_from_parts(*parts))
+    rows = [
+        {"what": "one cold report, median", "value": round(float(np.median(milliseconds)), 2), "unit": "ms"},
+        {"what": "one cold report, 95 %", "value": round(float(np.quantile(milliseconds, 0.95)), 2), "unit": "ms"},
+        {"what": f"{MANY:,} reports, places drawn by mass", "value": round(MANY / many.wall_s), "unit": "reports/s"},
+        {"what": "verification, every location", "value": round(check.wall_s, 2), "unit": "s"},
+        {"what": "violations found", "value": check.value["violations"], "unit": ""},
+        {"what": "file", "value": round(len(content) / 1e6, 3), "unit": "MB"},
+        {"what": "graph from the file's tables", "value": round(again.wall_s, 2), "unit": "s"},
+        {"what": "peak memory", "value": round(peak_gb(), 2), "unit": "GB"},
+    ]
+    return {"rows": rows, "text": markdown(rows)}
+
+
+def _one(mechanism: ElasticMechanism, i: int) -> float:
+    """Seconds of one report; the seeded source makes runs comparable and protects nobody."""
+    rng = SeededRandom(i)
+    begin = time.perf_counter()
+    mechanism.sample(i, rng=rng)
+    return time.perf_counter() - begin
