@@ -26,6 +26,9 @@ from .prior import Prior
 
 __all__ = ["AdversaryError", "binary_error", "euclidean_error", "loss_error"]
 
+#: side of the squares by which guesses are ruled out together: some hundred groups in a city
+_GROUP_M = 400.0
+
 
 @dataclass(frozen=True, eq=False)
 class AdversaryError:
@@ -67,7 +70,7 @@ def euclidean_error(channel: Channel, prior: Prior) -> AdversaryError:
     """Expected metres between the place and the guess, with the optimal strategy among places."""
     dx = prior.xy[:, None, 0] - prior.xy[None, :, 0]
     dy = prior.xy[:, None, 1] - prior.xy[None, :, 1]
-    return loss_error(channel, prior, np.hypot(dx, dy))
+    return _optimal(channel, prior, np.hypot(dx, dy), _neighbourhoods(prior.xy))
 
 
 def loss_error(channel: Channel, prior: Prior, loss: FloatArray) -> AdversaryError:
@@ -77,18 +80,53 @@ def loss_error(channel: Channel, prior: Prior, loss: FloatArray) -> AdversaryErr
     """
     if loss.ndim != 2 or loss.shape[0] != prior.n_places or not np.all(np.isfinite(loss)):
         raise InputError(f"'loss' must be a finite table with {prior.n_places} rows, got shape {loss.shape}")
-    membership = _membership(channel, prior)
-    cost = np.asarray(membership @ loss)
+    return _optimal(channel, prior, loss, None)
+
+
+@dataclass(frozen=True, eq=False)
+class _Neighbourhoods:
+    """Places grouped by squares: `group` of each place, one `member` of each group, its distance to the farthest."""
+
+    group: IntArray
+    member: IntArray
+    radius_m: FloatArray
+
+
+def _neighbourhoods(xy: FloatArray) -> _Neighbourhoods:
+    square = np.floor(xy / _GROUP_M).astype(np.int64)
+    _, member, group = np.unique(square, axis=0, return_index=True, return_inverse=True)
+    group = group.ravel()
+    radius = np.zeros(len(member))
+    np.maximum.at(radius, group, np.hypot(*(xy - xy[member[group]]).T))
+    return _Neighbourhoods(group, member, radius)
+
+
+def _optimal(channel: Channel, prior: Prior, loss: FloatArray, near: _Neighbourhoods | None) -> AdversaryError:
+    cost = np.asarray(_membership(channel, prior) @ loss)
+    weight = np.asarray(_membership(channel, prior).sum(axis=1), dtype=np.float64)
     strategy = np.empty(channel.outputs.n, dtype=np.int64)
     guessed = np.zeros((channel.n_inputs, loss.shape[1]))
     for part, block in channel.blocks():
-        guess = np.argmin(block.T @ cost, axis=1)
+        likely = np.arange(loss.shape[1]) if near is None else _likely(block, cost, weight, near)
+        guess = likely[np.argmin(block.T @ cost[:, likely], axis=1)]
         strategy[part] = guess
         used, column = np.unique(guess, return_inverse=True)
         choice = sparse.csr_array((np.ones(len(guess)), (np.arange(len(guess)), column)), shape=(len(guess), len(used)))
         guessed[:, used] += block @ choice
     per_place = np.einsum("ph,ph->p", guessed[channel.row_of_place], loss)
     return AdversaryError(per_place, float(prior.weights @ per_place), strategy)
+
+
+def _likely(block: FloatArray, cost: FloatArray, weight: FloatArray, near: _Neighbourhoods) -> IntArray:
+    """Guesses that can be optimal for some output of the block.
+
+    Moving a guess by r metres changes its expected distance by at most r times the probability of the output: a group
+    whose member is worse than the best member by more than its radius holds no optimal guess. Nothing is lost.
+    """
+    at_member = block.T @ cost[:, near.member]
+    least = at_member - (block.T @ weight)[:, None] * near.radius_m
+    best = at_member.min(axis=1) * (1 + 1e-9)
+    return np.flatnonzero(np.any(least <= best[:, None], axis=0)[near.group])
 
 
 def _membership(channel: Channel, prior: Prior) -> Any:

@@ -33,10 +33,11 @@ class OwnPriorError:
 def own_prior_error(channel: Channel, prior: Prior, *, max_users: int | None = None) -> OwnPriorError:
     """The adversary knows the user's own habits. A user with one place has nothing left to hide: error 0.
 
-    `max_users` keeps the first users with the most places, for a quick look.
+    `max_users` takes an even sample of the users, for a quick look.
     """
     counts = np.diff(prior.users.indptr)
-    chosen = np.argsort(-counts, kind="stable")[:max_users] if max_users else np.arange(prior.n_users)
+    size = prior.n_users if max_users is None else min(max_users, prior.n_users)
+    chosen = np.linspace(0, prior.n_users - 1, size).round().astype(np.int64)
     binary, metres = np.ones(len(chosen)), np.zeros(len(chosen))
     users = [_user(prior, int(u)) for u in chosen]
     for _, block in channel.blocks():
