@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The study: every mechanism under every adversary in every area, planar Laplace at equal utility in the first.
+
+The paper's comparison is made three times: with its mechanism as it was run (cut, no guarantee), and with two that keep
+the guarantee, reporting by mass and by the square of the mass per area. Each has its own planar Laplace, calibrated to
+its utility in the first area and used unchanged in the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError, OutsideError
+from ..levels import FloatArray
+from ..sources.checkins import Checkins
+from .adversary import binary_error, euclidean_error
+from .areas import StudyArea
+from .attacks import own_prior_error, worst_case
+from .baselines import density_snap_channel, grid_snap_channel, location_guard_channels
+from .calibration import laplace_epsilons
+from .channel import Channel
+from .elastic import DistanceTable, cells_in, distance_table, elastic_channel, expected_errors, paper_channel
+from .laplace import laplace_channel
+from .prior import Prior, prior_from_checkins
+from .stages import Stages
+from .utility import measure_utility
+
+__all__ = ["OWN_PRIOR", "PAIRS", "AreaStudy", "Study", "five_numbers", "run_study"]
+
+#: mechanism -> the planar Laplace with its utility in the first area
+PAIRS = {
+    "paper": "laplace=paper",
+    "elastic": "laplace=elastic",
+    "elastic-sharp": "laplace=elastic-sharp",
+}
+#: mechanisms that are also judged by an adversary who knows the user's own habits
+OWN_PRIOR = ("paper", "laplace=paper", "elastic", "laplace=elastic")
+#: areas are measured on a sub-lattice of this many cells a side, so that a map of any size takes about the same time
+_ERROR_LATTICE = 50
+#: an even sample of users for the adversary with the user's own prior
+_OWN_PRIOR_USERS = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """What is to be studied. `people`: the crowd in each cell, for density-dependent snapping; None takes the mass."""
+
+    metric: Any
+    metric_key: str
+    checkins: Checkins
+    checkins_key: str
+    areas: tuple[StudyArea, ...]
+    people: FloatArray | None = None
+    people_min: float = 1000
+    count: str = "visits"
+    workers: int = 2
+    progress: bool = False
+
+    def key(self, area: StudyArea) -> dict[str, Any]:
+        """All that a result in an area depends on."""
+        crowd = None if self.people is None else [float(self.people.sum()), self.people_min]
+        return {
+            "metric": self.metric_key, "checkins": self.checkins_key, "area": area.to_json(), "count": self.count,
+            "people": crowd,
+        }  # fmt: skip
+
+
+class AreaStudy:
+    """One area of a study: its prior, and (made when first needed) its distances and channels."""
+
+    def __init__(self, study: Study, area: StudyArea) -> None:
+        self.study, self.area = study, area
+        cut = area.cut(study.checkins)
+        x, y = study.metric.grid.area.to_xy(cut.lat, cut.lon)
+        row, _ = study.metric.grid.xy_to_cell(x, y)
+        if len(cut) == 0 or np.all(row < 0):
+            raise OutsideError(f"the area '{area.name}' must hold check-ins that lie on the map, it has none")
+        self.prior: Prior = prior_from_checkins(cut.select(row >= 0), study.metric.grid, count=study.count)
+        frame = ~study.metric.secret[study.metric.locations.owner.ravel()[self.prior.cell]]
+        self.places_in_frame = int(frame.sum())
+
+    @cached_property
+    def table(self) -> DistanceTable:
+        return distance_table(self.study.metric, self.prior, workers=self.study.workers, progress=self.study.progress)
+
+    def makers(self, epsilons: dict[str, float]) -> dict[str, Callable[[], Channel]]:
+        """Every mechanism by its name; `epsilons` for those that planar Laplace is calibrated to."""
+        prior, grid = self.prior, self.study.metric.grid
+        makers: dict[str, Callable[[], Channel]] = {
+            "paper": lambda: paper_channel(self.table, prior),
+            "paper-box": lambda: paper_channel(self.table, prior, self.area),
+            "elastic": lambda: elastic_channel(self.table, name="elastic, output by mass"),
+            "elastic-sharp": lambda: elastic_channel(
+                self.table, output="mass^2", name="elastic, output by mass squared per area"
+            ),
+            "elastic-uniform": lambda: elastic_channel(self.table, output="uniform", name="elastic, output even"),
+            "grid-2km": lambda: grid_snap_channel(prior, grid),
+            "density": self._density,
+        }
+        for name, epsilon in epsilons.items():
+            makers[PAIRS[name]] = lambda e=epsilon, n=name: laplace_channel(  # type: ignore[misc]
+                prior, grid, e, name=f"planar Laplace, utility of '{n}'"
+            )
+        for level in ("low", "medium", "high"):
+            makers[f"guard-{level}"] = lambda v=level: location_guard_channels(prior, grid)[v]  # type: ignore[misc]
+        return makers
+
+    def _density(self) -> Channel:
+        study, grid = self.study, self.study.metric.grid
+        if study.people is not None:
+            return density_snap_channel(self.prior, grid, study.people, people_min=study.people_min)
+        spread = study.metric.mass / study.metric.locations.area_cells
+        return density_snap_channel(self.prior, grid, spread[study.metric.locations.owner], people_min=1)
+
+    def errors(self) -> dict[str, Any]:
+        """The paper's E(x): expected error of every location on an even sub-lattice of the area, two mechanisms."""
+        metric = self.study.metric
+        cells = cells_in(metric, self.area)
+        row, col = np.divmod(cells, metric.grid.cols)
+        step = max(1, -(-max(int(np.ptp(row)), int(np.ptp(col))) // _ERROR_LATTICE))
+        keep = ((row - row.min()) % step == 0) & ((col - col.min()) % step == 0)
+        owner = metric.locations.owner[row[keep], col[keep]]
+        locations, back = np.unique(owner, return_inverse=True)
+        options: dict[str, Any] = {"workers": self.study.workers, "progress": self.study.progress}
+        cut = expected_errors(metric, locations, output="uniform", cut=2 * metric.l_top, **options)
+        sound = expected_errors(metric, locations, **options)
+        return {
+            "row": row[keep], "col": col[keep], "step": step,
+            "paper_m": cut[back], "elastic_m": sound[back], "locations": len(locations),
+        }  # fmt: skip
+
+
+def five_numbers(values: Any) -> dict[str, float]:
+    """Least, quartiles, largest, the 5 % and 95 % quantiles and the mean of some numbers."""
+    array = np.asarray(values, dtype=np.float64)
+    if not array.size:
+        return {}
+    names = {"min": 0, "q05": 5, "q25": 25, "median": 50, "q75": 75, "q95": 95, "max": 100}
+    found = {name: float(np.percentile(array, q)) for name, q in names.items()}
+    return found | {"mean": float(array.mean())}
+
+
+def judge(channel: Channel, prior: Prior, *, own: bool = False) -> dict[str, Any]:
+    """Utility, adversaries and worst cases of one channel, as plain data. Lists are one entry a user (or a place)."""
+    utility = measure_utility(channel, prior)
+    binary, metres = binary_error(channel, prior), euclidean_error(channel, prior)
+    average = prior.per_user if prior.n_users else (lambda loss: loss)
+    worst = worst_case(channel, prior, per_place_binary=binary.per_place)
+    result: dict[str, Any] = {
+        "name": channel.name,
+        "sound": channel.sound,
+        "inputs": channel.n_inputs,
+        "outputs": channel.outputs.n,
+        "per": "user" if prior.n_users else "place",
+        "expected_m": utility.expected_m,
+        "missed": {str(r): v for r, v in utility.threshold.items()},
+        "distance_quantiles_m": {str(q): v for q, v in utility.quantile_m.items()},
+        "laplace_epsilons": laplace_epsilons(utility),
+        "expected_per_user_m": average(utility.per_place_m),
+        "binary": binary.overall,
+        "binary_per_user": average(binary.per_place),
+        "euclidean_m": metres.overall,
+        "euclidean_per_user_m": average(metres.per_place),
+        "worst": vars(worst),
+    }
+    if own and prior.n_users:
+        known = own_prior_error(channel, prior, max_users=_OWN_PRIOR_USERS)
+        several = known.places > 1
+        result["own_prior"] = {
+            "users": len(known.places),
+            "users_with_one_place": int(np.sum(~several)),
+            "binary_per_user": known.binary[several],
+            "euclidean_per_user_m": known.euclidean_m[several],
+        }
+    return result
+
+
+def run_study(study: Study, stages: Stages, *, mechanisms: Sequence[str] | None = None) -> dict[str, Any]:
+    """The whole study. Returns plain data: for each area its prior, mechanisms and errors; and the calibration."""
+    if not study.areas:
+        raise InputError("a study needs at least one area")
+    parts = [AreaStudy(study, area) for area in study.areas]
+    epsilons: dict[str, float] = {}
+    calibration: dict[str, Any] = {}
+    areas: dict[str, Any] = {part.area.name: _describe(part) for part in parts}
+    for k, part in enumerate(parts):
+        results: dict[str, Any] = {}
+        makers = part.makers({})
+        chosen = [m for m in makers if mechanisms is None or m in mechanisms]
+        for name in chosen:
+            results[name] = _stage(study, stages, part, name, makers[name], None)
+        if k == 0:
+            calibration = {m: results[m]["laplace_epsilons"] for m in PAIRS if m in results}
+            epsilons = {m: float(np.mean(list(found.values()))) for m, found in calibration.items()}
+        pairs = part.makers(epsilons)
+        for name, epsilon in epsilons.items():
+            results[PAIRS[name]] = _stage(study, stages, part, PAIRS[name], pairs[PAIRS[name]], epsilon)
+        areas[part.area.name]["mechanisms"] = results
+        areas[part.area.name]["errors"] = stages.run(f"errors {part.area.name}", study.key(part.area), part.errors)
+        part.__dict__.pop("table", None)  # half a gigabyte that the next area does not need
+    return {"areas": areas, "calibration": calibration, "epsilons": epsilons, "reference": study.areas[0].name}
+
+
+def _stage(
+    study: Study, stages: Stages, part: AreaStudy, name: str, maker: Callable[[], Channel], epsilon: float | None
+) -> dict[str, Any]:
+    key = study.key(part.area) | {"mechanism": name, "epsilon": epsilon}
+    own = name in OWN_PRIOR
+    return stages.run(f"{part.area.name} {name}", key, lambda: judge(maker(), part.prior, own=own))
+
+
+def _describe(part: AreaStudy) -> dict[str, Any]:
+    return {"area": part.area.to_json(), "prior": part.prior.info, "places_in_frame": part.places_in_frame}
