@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from geoelastic.errors import FileError, InputError
 from geoelastic.levels import LN2
-from geoelastic.mechanism.accounting import cost, level_within, reports_within, rho, rho_to_epsilon
+from geoelastic.mechanism.accounting import best_costs, cost, level_within, reports_within, rho, rho_to_epsilon
 from geoelastic.mechanism.ledger import Account, Ledger, updating
 
 
@@ -60,6 +60,13 @@ def test_reports_within_is_the_last_that_fits(budget: float, level: float, delta
     n = reports_within(budget, level, delta=delta)
     assert n == 0 or cost(n, level, delta=delta).best <= budget
     assert cost(n + 1, level, delta=delta).best > budget
+
+
+def test_costs_of_many_distances_are_those_of_each() -> None:
+    levels = [0.0, 0.1, 2.0, math.inf]
+    for reports in (0, 3, 500):
+        each = [cost(reports, level).best for level in levels[:3]]
+        np.testing.assert_allclose(best_costs(levels, reports), [*each, math.inf])
 
 
 def test_no_report_costs_nothing() -> None:

@@ -14,13 +14,16 @@ from .. import __version__
 
 #: command -> module in this package; each module has a click command (or group) called `command`
 _COMMANDS = {
+    "audit": "audit",
     "bench": "bench",
     "build": "build",
     "demo": "demo",
     "fence": "fence",
     "info": "info",
+    "ledger": "ledger",
     "map": "map",
     "quality": "quality",
+    "sanitize": "sanitize",
     "verify": "verify",
 }
 

@@ -15,9 +15,13 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import InputError, require_nonnegative, require_positive
+import numpy as np
+import numpy.typing as npt
 
-__all__ = ["DELTA", "HALF", "Cost", "cost", "level_within", "reports_within", "rho", "rho_to_epsilon"]
+from ..errors import InputError, require_nonnegative, require_positive
+from ..levels import FloatArray
+
+__all__ = ["DELTA", "HALF", "Cost", "best_costs", "cost", "level_within", "reports_within", "rho", "rho_to_epsilon"]
 
 #: The default probability with which the concentrated bound may fail.
 DELTA = 1e-6
@@ -70,6 +74,15 @@ def cost(reports: int, level: float, *, delta: float = DELTA, exponent: float = 
     """The cost of `reports` reports between places at distance `level`."""
     total = rho(reports, level, exponent=exponent)
     return Cost(reports, level, reports * level, total, rho_to_epsilon(total, delta), delta)
+
+
+def best_costs(levels: npt.ArrayLike, reports: int, *, delta: float = DELTA, exponent: float = HALF) -> FloatArray:
+    """The better of both bounds for many distances at once; infinite where the distance is."""
+    level = np.asarray(levels, dtype=np.float64)
+    near = np.where(np.isfinite(level), level, 0.0)
+    total = rho(reports, 1.0, exponent=exponent) * near**2
+    concentrated = total + 2 * np.sqrt(total * math.log(1 / _require_delta(delta)))
+    return np.where(np.isfinite(level), np.minimum(reports * near, concentrated), np.inf)
 
 
 def level_within(budget: float, reports: int, *, delta: float = DELTA, exponent: float = HALF) -> float:

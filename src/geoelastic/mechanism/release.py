@@ -12,12 +12,13 @@ from ..errors import InputError, require_choice
 from ..levels import IntArray
 from .elastic import ElasticMechanism
 from .laplace import PlanarLaplace
-from .ledger import Ledger, updating
+from .ledger import Account, Ledger, updating
 from .remap import Remapped
 from .sticky import Sticky, load_key, metric_id, new_key
 from .tables import Visits
+from .weights import HALF
 
-__all__ = ["MECHANISMS", "charge", "charge_file", "choose_laplace", "choose_mechanism", "mechanism_name"]
+__all__ = ["MECHANISMS", "account_of", "charge", "charge_file", "choose_laplace", "choose_mechanism", "mechanism_name"]
 
 MECHANISMS = ("elastic", "laplace")
 
@@ -25,7 +26,7 @@ MECHANISMS = ("elastic", "laplace")
 def choose_laplace(
     *, epsilon: float | None = None, error_m: float | None = None, guard: str | None = None, metric: Any = None
 ) -> PlanarLaplace:
-    """Planar Laplace noise by one of: epsilon per metre, mean error, a level of Location Guard, or a map's l* and r_small."""
+    """Planar Laplace by epsilon per metre, mean error or a Location Guard level; else by a map's l* and r_small."""
     given = [value for value in (epsilon, error_m, guard) if value is not None]
     if len(given) > 1:
         raise InputError("give one of epsilon, error and a Location Guard level, not several")
@@ -47,7 +48,7 @@ def choose_mechanism(
     metric: Any,
     *,
     measure: str = "mass",
-    exponent: str | float | None = None,
+    certified: bool = False,
     sticky_key: str | Path | None = None,
     user: str = "",
     remap: bool = False,
@@ -63,7 +64,7 @@ def choose_mechanism(
         raise InputError("epsilon, error and Location Guard levels belong to the mechanism 'laplace'")
     if metric is None:
         raise InputError("the elastic mechanism needs a map: give the file of a metric")
-    mechanism: Any = ElasticMechanism(metric, output=measure, **({} if exponent is None else {"exponent": exponent}))
+    mechanism: Any = ElasticMechanism(metric, output=measure, exponent="certified" if certified else HALF)
     if remap and sticky_key is not None:
         raise InputError("a report can be sticky or remapped, not both")
     if remap:
@@ -103,6 +104,11 @@ def _charge_map(ledger: Ledger, mechanism: Any, name: str, who: str, where: IntA
         ledger.charge(who, name, tags=own.tags(where), fenced=fenced, exponent=exponent)
     else:
         ledger.charge(who, name, fresh=int(where.size), fenced=fenced, exponent=exponent)
+
+
+def account_of(ledger: Ledger, metric: Any, user: str) -> Account:
+    """A user's account with the elastic mechanism on this metric; an empty one if there were no reports."""
+    return ledger.accounts(user).get(f"elastic:{metric_id(metric)}", Account())
 
 
 def charge_file(path: str | Path, mechanism: Any, visits: Visits, *, user: str = "") -> None:

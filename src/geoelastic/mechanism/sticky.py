@@ -153,7 +153,7 @@ class Sticky:
         return sanitize_frame(self, frame, **options)
 
     def tags(self, indices: npt.ArrayLike) -> list[str]:
-        """A tag for the report of each location, for a ledger: equal for equal reports, random to all without the key."""
+        """A tag for each location's report, for a ledger: equal for the same place, random to all without the key."""
         places = self.place_of(indices)
         known = {int(place): KeyedRandom(self.key, b"tag|" + self._context(int(place))) for place in np.unique(places)}
         texts = {place: source.bytes(_TAG_BYTES).hex() for place, source in known.items()}

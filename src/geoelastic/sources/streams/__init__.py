@@ -35,6 +35,7 @@ __all__ = [
     "Layout",
     "Reader",
     "Writer",
+    "column_names",
     "find_place_columns",
     "numbers",
     "open_stream",
@@ -85,6 +86,13 @@ def open_stream(
     source = Path(path)
     reader: Reader = _FORMATS[_suffix(source)][0](source, lat=lat, lon=lon, keep=keep)
     return reader
+
+
+def column_names(path: str | Path) -> list[str]:
+    """The names of all columns of a table; none for formats that have no columns."""
+    source = Path(path)
+    make = _FORMATS[_suffix(source)][0]
+    return list(make.names(source)) if hasattr(make, "names") else []
 
 
 @contextmanager

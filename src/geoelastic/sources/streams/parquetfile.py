@@ -31,15 +31,8 @@ class ParquetReader:
     """Rows of a Parquet file."""
 
     def __init__(self, path: Path, *, lat: str | None, lon: str | None, keep: Collection[str]) -> None:
-        from pyarrow import parquet
-
         self._path, self._rows_read = path, 0
-        try:
-            self._file = parquet.ParquetFile(path)
-        except FileNotFoundError:
-            raise FileError(f"{path}: there is no such file") from None
-        except (pa.ArrowException, OSError):
-            raise FileError(f"{path.name}: not a whole Parquet file") from None
+        self._file = _open(path)
         schema = self._file.schema_arrow
         self._geometry: str | None = None
         self._to_degrees: Any = None
@@ -57,6 +50,11 @@ class ParquetReader:
             self.layout = Layout(order, rest, geometry=self._geometry)
         else:
             self.layout = Layout(order, rest, self.lat, self.lon)
+
+    @staticmethod
+    def names(path: Path) -> list[str]:
+        """The names of all columns."""
+        return list(_open(path).schema_arrow.names)
 
     def batches(self) -> Iterator[Batch]:
         """The rows in order."""
@@ -123,6 +121,17 @@ class ParquetWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._writer.close()
+
+
+def _open(path: Path) -> Any:
+    from pyarrow import parquet
+
+    try:
+        return parquet.ParquetFile(path)
+    except FileNotFoundError:
+        raise FileError(f"{path}: there is no such file") from None
+    except (pa.ArrowException, OSError):
+        raise FileError(f"{path.name}: not a whole Parquet file") from None
 
 
 def _plain_metadata(schema: Any, withheld: list[str]) -> dict[bytes, bytes] | None:

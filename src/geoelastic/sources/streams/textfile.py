@@ -31,7 +31,7 @@ class CsvReader:
     def __init__(self, path: Path, *, lat: str | None, lon: str | None, keep: Collection[str]) -> None:
         self._path, self._source = path, ByteSource(path)
         self.fraction = self._source.fraction
-        self._delimiter, self._names, self._headless = self._head()
+        self._delimiter, self._names, self._headless = _head(path, self._source)
         self.lat, self.lon = find_place_columns(self._names, lat, lon, where=path.name)
         others = [n for n in self._names if n not in (self.lat, self.lon)]
         self.withheld = [n for n in others if tells_place(n, keep)]
@@ -39,20 +39,10 @@ class CsvReader:
         kept = pa.schema([(n, pa.string()) for n in others if n not in self.withheld])
         self.layout = Layout(order, kept, self.lat, self.lon)
 
-    def _head(self) -> tuple[str, list[str], bool]:
-        with self._source.open() as file:
-            try:
-                first = file.read(_HEAD_BYTES).decode("utf-8-sig", errors="replace").splitlines()[:1]
-            except (OSError, EOFError):
-                raise FileError(f"{self._path.name}: cannot be read (it may be cut off)") from None
-        if not first or not first[0].strip():
-            raise InputError(
-                f"{self._path.name}: the table is empty: it must have a header with latitude and longitude"
-            )
-        delimiter = max(",;\t|", key=first[0].count)
-        names = [name.strip() for name in next(csv.reader(first, delimiter=delimiter))]
-        headless = any(map(_is_number, names))
-        return delimiter, [f"column_{k + 1}" for k in range(len(names))] if headless else names, headless
+    @staticmethod
+    def names(path: Path) -> list[str]:
+        """The names of all columns."""
+        return _head(path, ByteSource(path))[1]
 
     def batches(self) -> Iterator[Batch]:
         """The rows in order."""
@@ -112,6 +102,21 @@ class CsvWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._file.close()
+
+
+def _head(path: Path, source: ByteSource) -> tuple[str, list[str], bool]:
+    """Delimiter, column names, and whether the first row is data."""
+    with source.open() as file:
+        try:
+            first = file.read(_HEAD_BYTES).decode("utf-8-sig", errors="replace").splitlines()[:1]
+        except (OSError, EOFError):
+            raise FileError(f"{path.name}: cannot be read (it may be cut off)") from None
+    if not first or not first[0].strip():
+        raise InputError(f"{path.name}: the table is empty: it must have a header with latitude and longitude")
+    delimiter = max(",;\t|", key=first[0].count)
+    names = [name.strip() for name in next(csv.reader(first, delimiter=delimiter))]
+    headless = any(map(_is_number, names))
+    return delimiter, [f"column_{k + 1}" for k in range(len(names))] if headless else names, headless
 
 
 def _is_number(text: str) -> bool:

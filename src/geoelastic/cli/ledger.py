@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`geoelastic ledger`: show, cost, map"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ..levels import LN2
+from ._common import LATLON, geo_command
+from ._types import LEVEL
+
+_DELTA = click.option(
+    "--delta", type=float, default=1e-6, show_default=True, help="Chance that the concentrated bound may fail."
+)
+
+
+@click.group(short_help="What repeated use has cost, and which places are still close.")
+def command() -> None:
+    """Count reports and say what they cost together: n reports are n d-private, and less by concentrated accounting."""
+
+
+@geo_command(name="show", short_help="Accounts and costs in a ledger.")
+@click.argument("ledger")
+@click.option("--user", help="Only this user.")
+@click.option("--level", type=LEVEL, default=LN2, help="Distance of the places to tell apart [default: ln2].")
+@_DELTA
+def show(ledger: str, user: str | None, level: float, delta: float) -> dict[str, Any]:
+    """Show the reports in LEDGER (.json or .parquet) and both costs: pure (n d) and concentrated (zCDP, except with
+    probability delta).
+    """
+    from ..errors import FileError
+    from ..mechanism.ledger import Ledger
+
+    book = Ledger.load(ledger)
+    if not book.users:
+        raise FileError(f"{ledger}: there is no ledger with reports in it")
+    rows = []
+    for name in [user] if user is not None else sorted(book.users):
+        accounts = book.accounts(name)
+        counts = {k: sum(getattr(a, k) for a in accounts.values()) for k in ("fresh", "repeated", "fenced")}
+        rows.append({"user": name, **counts, **book.cost(name, level, delta=delta).as_dict()})
+    head = f"{'user':<16}{'fresh':>7}{'repeated':>10}{'fenced':>8}{'pure':>9}{'concentrated':>14}"
+    lines = [
+        f"{r['user']:<16}{r['fresh']:>7}{r['repeated']:>10}{r['fenced']:>8}{r['pure']:>9.2f}{r['concentrated']:>14.2f}"
+        for r in rows
+    ]
+    told = f"places {level:.4g} apart; concentrated holds except with probability {delta:g}"
+    return {"level": level, "delta": delta, "users": rows, "text": "\n".join([told, head, *lines])}
+
+
+@geo_command(name="cost", short_help="What a number of reports costs.")
+@click.option("--reports", type=int, required=True, help="Number of fresh reports.")
+@click.option("--level", type=LEVEL, default=LN2, help="Distance of the places to tell apart [default: ln2].")
+@click.option("--budget", type=LEVEL, help="Also say how many reports stay within this level.")
+@_DELTA
+def cost_of(reports: int, level: float, budget: float | None, delta: float) -> dict[str, Any]:
+    """Compute both costs of a number of reports without any ledger."""
+    from ..mechanism.accounting import cost, reports_within
+
+    spent = cost(reports, level, delta=delta)
+    result = spent.as_dict()
+    text = f"{reports} reports, places {level:.4g} apart: {spent.pure:.2f} pure, {spent.concentrated:.2f} concentrated"
+    if budget is not None:
+        result |= {"budget": budget, "reports_within": reports_within(budget, level, delta=delta)}
+        text += f"\n{result['reports_within']} reports stay within {budget:.4g}"
+    return result | {"text": text}
+
+
+@geo_command(name="map", short_help="Which places are still within a level after n reports.")
+@click.argument("file")
+@click.option("--at", type=LATLON, required=True, help="The place the reports were made from; it is stored nowhere.")
+@click.option("--reports", type=int, help="Number of fresh reports [default: those of --ledger and --user].")
+@click.option("--ledger", metavar="LEDGER", help="The ledger that has counted them.")
+@click.option("--user", default="me", show_default=True, help="Whose reports, in the ledger.")
+@click.option("--level", type=LEVEL, default=LN2, help="The level to stay within [default: ln2].")
+@_DELTA
+@click.option("-o", "--output", required=True, metavar="OUT", help="The .png, .html or .tif file to write.")
+def map_(file: str, at: tuple[float, float], output: str, level: float, delta: float, **count: Any) -> dict[str, Any]:
+    """Draw, on the map of FILE, the places that somebody who has seen all reports can still not tell from yours by more
+    than a level.
+    """
+    from ..figures import save_picture
+    from ..figures.ledger import ledger_map
+    from ..figures.save import require_picture_path
+    from ..metric import load
+
+    require_picture_path(output)
+    metric = load(file)
+    number, exponent = _count(metric, **count)
+    picture, figures = ledger_map(
+        metric, metric.locate_secret(*at), reports=number, budget=level, delta=delta, exponent=exponent
+    )
+    save_picture(picture, output)
+    return {**figures, "output": output, "text": f"{picture.title}: {picture.note}\n{output}"}
+
+
+def _count(metric: Any, *, reports: int | None, ledger: str | None, user: str) -> tuple[int, float]:
+    from ..errors import InputError
+    from ..mechanism.accounting import HALF
+    from ..mechanism.ledger import Ledger
+    from ..mechanism.release import account_of
+
+    if (reports is None) == (ledger is None):
+        raise InputError("give either --reports or --ledger")
+    if ledger is None:
+        return int(reports or 0), HALF
+    account = account_of(Ledger.load(ledger), metric, user)
+    return account.fresh, account.exponent
+
+
+for _part in (show, cost_of, map_):
+    command.add_command(_part)

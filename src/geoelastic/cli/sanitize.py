@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`geoelastic sanitize`"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ._common import geo_command, show_progress
+
+_GUARD = ("low", "medium", "high")
+
+
+@geo_command(short_help="Report a place, or a table of places, with privacy.")
+@click.argument("file", required=False)
+@click.option("--lat", type=float, help="Latitude of one place.")
+@click.option("--lon", type=float, help="Longitude of one place.")
+@click.option("--input", "source", metavar="T", help="A table of places: CSV, Parquet, GeoJSON or GPX.")
+@click.option("-o", "--output", metavar="T", help="The table to write, in any of these formats.")
+@click.option("--mechanism", "kind", type=click.Choice(["elastic", "laplace"]), default="elastic", show_default=True)
+@click.option(
+    "--measure", default="mass", show_default=True, help="Elastic: output measure (mass, uniform, mass^GAMMA)."
+)
+@click.option("--certified", is_flag=True, help="Elastic: the largest exponent that a check of all edges allows.")
+@click.option("--remap", is_flag=True, help="Elastic: replace each report by the best guess under the mass as prior.")
+@click.option("--sticky", "sticky_key", metavar="KEY", help="Elastic: the same report for the same place; made if new.")
+@click.option("--epsilon", type=float, help="Laplace: epsilon per metre [default: l* within r_small of FILE].")
+@click.option("--error", "error_m", type=float, help="Laplace: mean error in metres.")
+@click.option("--guard", type=click.Choice(_GUARD), help="Laplace: Location Guard's levels (200, 500, 2000 m).")
+@click.option("--outside", type=click.Choice(["error", "drop", "snap"]), default="error", show_default=True)
+@click.option("--lat-column", help="Column of latitudes [default: by its name].")
+@click.option("--lon-column", help="Column of longitudes [default: by its name].")
+@click.option("--user-column", help="Column that says whose a row is, for --sticky and --ledger.")
+@click.option("--keep", multiple=True, help="Keep this column though it may tell the place; '*' keeps all.")
+@click.option("--ledger", metavar="LEDGER", help="Count the reports in this file (.json or .parquet) before release.")
+@click.option("--user", default="me", show_default=True, help="Whose reports these are, for --sticky and --ledger.")
+@click.option("--seed", type=int, help="Seeded randomness: for research only, protects nobody, marks the output.")
+def command(**options: Any) -> dict[str, Any]:
+    """Report a place (--lat, --lon) or every place of a table (--input, -o) through the metric in FILE.
+
+    Rows that are missing a place, outside the map or in its frame are an error, dropped or moved inside (--outside),
+    and counted. Columns that tell the place (an address, an altitude, a venue) are left out unless kept, and named.
+    The mechanism 'laplace' needs no FILE if epsilon, error or guard is given.
+    """
+    from ..mechanism.request import sanitize_request
+
+    return sanitize_request(progress=show_progress(), **options)
