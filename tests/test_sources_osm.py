@@ -109,10 +109,12 @@ def test_what_is_left_out_is_named_one_by_one(tmp_path: Path) -> None:
         w8 v1 T Nn1,n2,n3
         w9 v1 T Nn3,n4,n1
         w10 v1 T Nn2,n5
+        w11 v1 T Nn5,n9,n1,n5
         r1 v1 Ttype=site,amenity=university Mw1@
         r2 v1 Ttype=multipolygon,building=cut Mw8@outer,w99@outer
         r3 v1 Ttype=multipolygon,building=holey Mw8@outer,w9@outer,w98@inner
         r4 v1 Ttype=multipolygon,building=broken Mw8@outer,w9@outer,w10@outer
+        r5 v1 Ttype=multipolygon,building=crossed Mw8@outer,w9@outer,w11@inner,w97@inner
         """,
     )
     features = osm.read_osm(path, PAPER)
@@ -123,7 +125,7 @@ def test_what_is_left_out_is_named_one_by_one(tmp_path: Path) -> None:
         osm.BAD_OUTLINE: ("way/4",),
         osm.EDGE_PART: ("way/5", "relation/3"),
         osm.EDGE_LOST: ("way/6", "way/7"),
-        osm.BROKEN: ("relation/2", "relation/4"),
+        osm.BROKEN: ("relation/2", "relation/4", "relation/5"),
     }
     assert features.dropped[osm.BAD_OUTLINE] == 2  # way/4 is a line there and back, way/3 crosses itself
     assert classes(features) == {"building=part": 1, "building=holey": 1}

@@ -172,7 +172,7 @@ def _layer_account(part: _Placed, index: int, amounts: Amounts, layer: Layer) ->
     features, inside = part.batch.features, part.shares.inside
     mine = (part.layer == index) & (inside > 0)
     count = np.bincount(features.code[mine], minlength=len(features.classes))
-    order = [int(i) for i in np.argsort(-count, kind="stable") if count[i] > 0]
+    order = sorted(np.flatnonzero(count).tolist(), key=lambda i: (-count[i], features.classes[i]))
     classes = {features.classes[i]: int(count[i]) for i in order[:_MOST_CLASSES]}
     if len(order) > _MOST_CLASSES:
         classes["others"] = int(count[order[_MOST_CLASSES:]].sum())

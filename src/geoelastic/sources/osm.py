@@ -209,14 +209,13 @@ class _Passes:
 
 
 def closed_area(lines: Sequence[Any]) -> Any:
-    """What lines enclose if all of them belong to closed rings (rings in rings are holes), else None."""
-    if not lines:
+    """What lines enclose (rings in rings are holes) if all of them belong to closed rings that do not cross."""
+    if not lines or not shapely.multilinestrings(list(lines)).is_simple:
         return None
-    collection = shapely.geometrycollections(list(lines))
     _, cuts, dangles, invalid = shapely.polygonize_full(list(lines))
     if not (cuts.is_empty and dangles.is_empty and invalid.is_empty):
         return None
-    area = shapely.build_area(collection)
+    area = shapely.build_area(shapely.geometrycollections(list(lines)))
     return None if area is None or area.is_empty else area
 
 
