@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import FileError, InputError
-from ._common import geo_command, show_progress
+from ._common import geo_command
+from ._fence_metric import CROSSING, carve, list_, move, remove
 
 if TYPE_CHECKING:
     from ..fences.suggest import CrowdOf
-    from ..metric import Metric
     from ..sources.traces import Trace
 
-_CROSSING = "Whoever sees the reports sees when you cross a fence, but not where in it you are."
 _KEEP = "Keep this file: a fence drawn anew for the same place narrows it down to where the two overlap."
 _LABELS = ("home", "work", "place")
 
@@ -95,7 +94,7 @@ def suggest(
     document = fences_to_geojson((shape for shape, _ in named), (note for _, note in named))
     write_bytes(target, (json.dumps(document) + "\n").encode())
     lines = [f"{p['name']:>6}  {p['area_km2']:g} km², core of {p['holds']:g} {p['unit']}" for p in properties]
-    lines += [*notes, f"{len(fences)} new fences, {len(kept)} kept: {output}", _CROSSING, _KEEP]
+    lines += [*notes, f"{len(fences)} new fences, {len(kept)} kept: {output}", CROSSING, _KEEP]
     result = {"output": output, "fences": properties, "kept": len(kept), "notes": notes, "dropped": trace.dropped}
     return result | {"text": "\n".join(lines)}
 
@@ -181,97 +180,6 @@ def _crowd_of(map_file: str | None, home: float | None, work: float | None, marg
         return osm_crowd(map_file, what, place.lat, place.lon, amount=needed, margin_m=margin_m)
 
     return counted
-
-
-@geo_command(name="list", short_help="The fences of a metric.")
-@click.argument("file")
-@click.option("-o", "--output", metavar="OUT", help="Write their outlines to this GeoJSON file.")
-def list_(file: str, output: str | None) -> dict[str, Any]:
-    """The fences of the metric FILE: number, locations, area; with -o, their outlines."""
-    from ..fences import fence_outlines, fences_to_geojson
-    from ..metric import load
-    from ..store import write_bytes
-
-    metric = load(file)
-    cells = metric.fence[metric.locations.owner]
-    cell_km2 = (metric.grid.cell_m / 1000) ** 2
-    fences = [
-        {
-            "number": k,
-            "locations": int((metric.fence == k).sum()),
-            "area_km2": round(cell_km2 * int((cells == k).sum()), 4),
-        }
-        for k in range(1, int(metric.fence.max(initial=0)) + 1)
-    ]
-    if output:
-        document = fences_to_geojson(fence_outlines(metric), fences)
-        write_bytes(output, (json.dumps(document) + "\n").encode())
-    lines = [f"fence {f['number']}: {f['area_km2']:g} km², {f['locations']} locations" for f in fences]
-    return {"file": file, "fences": fences, "text": "\n".join(lines) or "no fences"}
-
-
-@geo_command(name="carve", short_help="Cut fences into a built metric.")
-@click.argument("file")
-@click.option(
-    "--fence", "fences", multiple=True, required=True, metavar="GEOJSON", help="Polygons or discs (repeatable)."
-)
-@click.option("--workers", type=int, metavar="N", help="Threads [default: all cores].")
-@click.option("-o", "--output", required=True, metavar="OUT", help="The .geoelastic file to write.")
-def carve(file: str, fences: tuple[str, ...], workers: int | None, output: str) -> dict[str, Any]:
-    """Cut fences into the metric FILE, repair what that takes away from the outside, check it and write OUT."""
-    return _refenced(file, fences, (), workers, output)
-
-
-@geo_command(name="remove", short_help="Take fences out of a metric.")
-@click.argument("file")
-@click.option(
-    "--number", "numbers", type=int, multiple=True, required=True, help="As `fence list` has it (repeatable)."
-)
-@click.option("--workers", type=int, metavar="N", help="Threads [default: all cores].")
-@click.option("-o", "--output", required=True, metavar="OUT", help="The .geoelastic file to write.")
-def remove(file: str, numbers: tuple[int, ...], workers: int | None, output: str) -> dict[str, Any]:
-    """Take fences out of the metric FILE, check it and write OUT."""
-    return _refenced(file, (), numbers, workers, output)
-
-
-@geo_command(name="move", short_help="Put fences of a metric elsewhere.")
-@click.argument("file")
-@click.option("--number", "numbers", type=int, multiple=True, required=True, help="The fence that goes (repeatable).")
-@click.option(
-    "--fence", "fences", multiple=True, required=True, metavar="GEOJSON", help="The one that comes (repeatable)."
-)
-@click.option("--workers", type=int, metavar="N", help="Threads [default: all cores].")
-@click.option("-o", "--output", required=True, metavar="OUT", help="The .geoelastic file to write.")
-def move(
-    file: str, numbers: tuple[int, ...], fences: tuple[str, ...], workers: int | None, output: str
-) -> dict[str, Any]:
-    """Take fences out of the metric FILE and cut others in, check it and write OUT.
-
-    For a place that has moved. A fence that is moved while the place stays narrows it down to where the two overlap.
-    """
-    return _refenced(file, fences, numbers, workers, output)
-
-
-def _refenced(
-    file: str, fences: tuple[str, ...], numbers: tuple[int, ...], workers: int | None, output: str
-) -> dict[str, Any]:
-    from ..fences import read_fences
-    from ..metric import load
-    from ..store import require_writable
-
-    require_writable(output)
-    before: Metric = load(file)
-    metric = before.with_fences(read_fences(fences), remove=numbers, workers=workers, progress=show_progress())
-    metric.save(output)
-    carved = metric.certificate.get("carve", {})
-    lines = [
-        f"{int(metric.fence.max(initial=0))} fences (before: {int(before.fence.max(initial=0))}): {output}",
-        *(f"{name.replace('_', ' ')}: {value}" for name, value in carved.items()),
-        f"verified: {'holds' if metric.certificate['ok'] else 'DOES NOT HOLD'}",
-        _CROSSING,
-    ]
-    result = {"ok": metric.certificate["ok"], "output": output, "carve": carved, "certificate": metric.certificate}
-    return result | {"text": "\n".join(lines)}
 
 
 for _subcommand in (suggest, attack, list_, carve, remove, move):

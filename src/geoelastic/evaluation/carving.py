@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a change of fences costs: the expected error around it before and after, and in a metric built from scratch."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.ndimage import distance_transform_edt
+
+from ..errors import require_count
+from ..fences import fence_outlines
+from ..levels import IntArray
+from ..mass import Mass
+from ..mechanism import ElasticMechanism
+from ..metric import Metric, build_metric
+
+__all__ = ["carving_cost", "rebuilt"]
+
+#: The places compared lie within this distance of what changed: further away nothing does.
+_AROUND_M = 3000.0
+
+
+def carving_cost(before: Metric, after: Metric, *, scratch: Metric | None = None, places: int = 24) -> dict[str, Any]:
+    """Mean expected error (metres, output by mass) at the same places around the change, outside all fences.
+
+    `places` cells are compared, spread evenly over those within 3 km of a cell whose fence changed. `scratch` is a
+    metric built from scratch with the fences of `after`, for comparison.
+    """
+    cells = _cells_around(before, after, require_count("places", places))
+    if not len(cells):
+        return {"places": 0}
+    cost: dict[str, Any] = {
+        "places": len(cells),
+        "error_before_m": _mean_error(before, cells),
+        "error_after_m": _mean_error(after, cells),
+    }
+    cost["error_change"] = cost["error_after_m"] / cost["error_before_m"] - 1
+    if scratch is not None:
+        cost["error_scratch_m"] = _mean_error(scratch, cells)
+        cost["error_against_scratch"] = cost["error_after_m"] / cost["error_scratch_m"] - 1
+    return cost
+
+
+def rebuilt(metric: Metric, *, workers: int | None = None, progress: bool = False) -> tuple[Metric, float]:
+    """A metric with the same fences, requirement, builder and layout, built from scratch, and the seconds it took.
+
+    The mass of a location is taken to lie evenly over its cells, which is all that a metric knows of it.
+    """
+    begin = time.perf_counter()
+    mass = Mass(metric.grid, (metric.mass / metric.locations.area_cells)[metric.locations.owner], metric.info)
+    fresh = build_metric(
+        mass,
+        requirement=metric.requirement,
+        method=metric.method,
+        layout=metric.locations.kind,
+        l_from=metric.l_from,
+        l_top=metric.l_top,
+        fences=fence_outlines(metric),
+        frame=metric.frame_cells / min(metric.grid.shape),
+        workers=workers,
+        progress=progress,
+    )
+    return fresh, time.perf_counter() - begin
+
+
+def _cells_around(before: Metric, after: Metric, places: int) -> IntArray:
+    fence = [_of_cells(metric, metric.fence) for metric in (before, after)]
+    secret = _of_cells(before, before.secret) & _of_cells(after, after.secret)
+    changed = fence[0] != fence[1]
+    if not changed.any():
+        return np.zeros(0, dtype=np.int64)
+    around = distance_transform_edt(~changed) * after.grid.cell_m <= _AROUND_M
+    candidates = np.flatnonzero(around & secret & (fence[0] == 0) & (fence[1] == 0))
+    chosen = np.linspace(0, len(candidates) - 1, min(places, len(candidates))).round().astype(np.int64)
+    return np.asarray(candidates[chosen], dtype=np.int64)
+
+
+def _of_cells(metric: Metric, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return values[metric.locations.owner]
+
+
+def _mean_error(metric: Metric, cells: IntArray) -> float:
+    mechanism = ElasticMechanism(metric)
+    owner = metric.locations.owner.ravel()[cells]
+    errors = {int(i): mechanism.expected_error(int(i)) for i in np.unique(owner)}
+    return float(np.mean([errors[int(i)] for i in owner]))
