@@ -147,19 +147,19 @@ class Placement:
     def _judge(self, missing: BoolArray, outside: BoolArray, frame: BoolArray) -> tuple[BoolArray, Tally]:
         lost, beyond, framed = (int(np.count_nonzero(which)) for which in (missing, outside, frame))
         if lost and self.policy != "drop":
-            raise InputError(f"{lost} of {missing.size} places are missing; leave them out with outside='drop'")
+            raise InputError(f"{lost} of {missing.size} places are missing; leave them out (outside: drop)")
         if self.policy == "error" and beyond + framed:
             kind = OutsideError if beyond else FrameError
             raise kind(
                 f"{beyond} of {missing.size} places lie outside the map and {framed} in its frame, where they cannot "
-                "be secrets; leave them out with outside='drop' or move them inside with outside='snap'"
+                "be secrets; leave them out (outside: drop) or move them inside (outside: snap)"
             )
         kept = ~missing if self.policy == "snap" else ~(missing | outside | frame)
         return kept, Tally(missing.size, int(np.count_nonzero(kept)), lost, beyond, framed, self.policy)
 
     def _snap(self, x: FloatArray, y: FloatArray) -> tuple[IntArray, IntArray]:
         if not (np.all(np.isfinite(x)) and np.all(np.isfinite(y))):
-            raise OutsideError("some places are too far from the map to be moved; leave them out with outside='drop'")
+            raise OutsideError("some places are too far from the map to be moved; leave them out (outside: drop)")
         grid, nearest = self._grid, self._nearest_secret
         row = np.clip(np.floor(y / grid.cell_m + grid.rows / 2), 0, grid.rows - 1).astype(np.int64)
         col = np.clip(np.floor(x / grid.cell_m + grid.cols / 2), 0, grid.cols - 1).astype(np.int64)
