@@ -56,6 +56,7 @@ def table(mechanism: ge.ElasticMechanism) -> tuple[np.ndarray, np.ndarray]:
     return secret, np.array([mechanism.probabilities(int(i)) for i in secret])
 
 
+@pytest.mark.jit
 def test_posterior_is_bayes(mechanism: ge.ElasticMechanism, prior: np.ndarray) -> None:
     remapped = Remapped(mechanism, prior)
     secret, k = table(mechanism)
@@ -64,6 +65,7 @@ def test_posterior_is_bayes(mechanism: ge.ElasticMechanism, prior: np.ndarray) -
         np.testing.assert_allclose(remapped.posterior(z)[secret], joint[:, z] / joint[:, z].sum(), rtol=1e-3, atol=1e-9)
 
 
+@pytest.mark.jit
 @pytest.mark.parametrize("loss", LOSSES)
 def test_expected_loss_falls_under_the_prior(mechanism: ge.ElasticMechanism, prior: np.ndarray, loss: str) -> None:
     remapped = Remapped(mechanism, prior, loss=loss)
@@ -82,6 +84,7 @@ def test_expected_loss_falls_under_the_prior(mechanism: ge.ElasticMechanism, pri
         assert float(weight @ by_location) == pytest.approx(average(guesses))
 
 
+@pytest.mark.jit
 def test_loss_never_rises(mechanism: ge.ElasticMechanism, prior: np.ndarray) -> None:
     remapped = Remapped(mechanism, prior)
     secret, k = table(mechanism)
@@ -97,6 +100,7 @@ def test_loss_never_rises(mechanism: ge.ElasticMechanism, prior: np.ndarray) -> 
         assert remapped.loss(int(secret[a]), int(secret[0])) == mechanism.loss(int(secret[a]), int(secret[0]))
 
 
+@pytest.mark.jit
 def test_reports_are_the_guesses(mechanism: ge.ElasticMechanism, prior: np.ndarray) -> None:
     remapped, metric = Remapped(mechanism, prior), mechanism.metric
     i = int(np.flatnonzero(metric.secret)[20])
@@ -109,6 +113,7 @@ def test_reports_are_the_guesses(mechanism: ge.ElasticMechanism, prior: np.ndarr
     assert metric.grid.locate(lat, lon) is not None
 
 
+@pytest.mark.jit
 def test_given_totals_are_used(mechanism: ge.ElasticMechanism, prior: np.ndarray) -> None:
     totals = np.array([1.0 if s else 0.0 for s in mechanism.metric.secret])
     flat = Remapped(mechanism, prior, totals=totals)
@@ -116,6 +121,7 @@ def test_given_totals_are_used(mechanism: ge.ElasticMechanism, prior: np.ndarray
     np.testing.assert_allclose(flat.posterior(50), weights / weights.sum(), rtol=1e-9)
 
 
+@pytest.mark.jit
 def test_bad_priors(mechanism: ge.ElasticMechanism) -> None:
     n = mechanism.metric.n
     for bad in (np.zeros(n), np.ones(n - 1), np.full(n, np.nan), -np.ones(n), ~mechanism.metric.secret * 1.0):

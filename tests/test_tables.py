@@ -24,6 +24,9 @@ from geoelastic.mechanism.sticky import KeyedRandom, Sticky, load_key, new_key
 from geoelastic.mechanism.tables import sanitize_arrays
 from statistical.toolbox import assert_draws
 
+#: Almost every test here needs a built metric.
+pytestmark = pytest.mark.jit
+
 KEY = bytes(range(32))
 
 
