@@ -32,7 +32,8 @@ from .paths import (
 )
 from .report import report_distances, square_masses
 from .rings import simple_rings
-from .sampling import add_to_shells, find_in_shell, mean_distances, profiles
+from .sampling import add_to_shells, find_in_shell, mean_distance, mean_distances, profiles
+from .tiles import assemble, met_flags
 from .verify import adjacency, check_balls
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "UNREACHABLE",
     "add_to_shells",
     "adjacency",
+    "assemble",
     "begin",
     "centre_distance",
     "check_balls",
@@ -53,8 +55,10 @@ __all__ = [
     "distances_from_any",
     "expand",
     "find_in_shell",
+    "mean_distance",
     "mean_distances",
     "merge_edges",
+    "met_flags",
     "neighbours",
     "paint_owner",
     "paper_pass",

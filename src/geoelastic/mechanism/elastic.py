@@ -24,7 +24,7 @@ from ..metric import Metric
 from ..metric.threads import worker_count
 from .measures import output_measure
 from .randomness import RandomSource, SeededRandom, SystemRandom
-from .sampler import Sampler
+from .sampler import Sampler, draw_full
 from .weights import HALF, exponent_fraction, make_weights
 
 __all__ = ["ElasticMechanism"]
@@ -42,11 +42,14 @@ class ElasticMechanism:
     be reported. `exponent`: 1/2, or a larger one that `certify` has shown to be private, or "certified" to find it.
     """
 
+    _lazy = True
+
     def __init__(
         self, metric: Metric, *, output: str | npt.ArrayLike = "mass", exponent: float | Fraction | str = HALF,
-        never: npt.ArrayLike | None = None,
+        never: npt.ArrayLike | None = None, lazy: bool = True,
     ) -> None:  # fmt: skip
         self._metric = metric
+        self._lazy = lazy and metric.by_paths
         self._measure = output_measure(metric, output, never=never)
         self.output = output if isinstance(output, str) else "given"
         if isinstance(exponent, str):
@@ -196,12 +199,18 @@ class ElasticMechanism:
             members = np.flatnonzero(fence == fence[i])
             ends = np.cumsum(self._metric.locations.area_cells[members])
             return members[[int(np.searchsorted(ends, rng.below(int(ends[-1])), side="right")) for rng in rngs]]
-        parts, totals = self._reachable
-        total = int(totals[parts[i]])
+        units = None if self._lazy else self._metric.distance_units_from(i)
+        if units is None:
+            parts, totals = self._reachable
+            total = int(totals[parts[i]])
+        else:
+            total = int(self._measure[units < UNREACHABLE].sum())
         if total == 0:
             raise InputError(
                 "nothing that can be reached from this location may be reported: 'output' or 'never' rule it out"
             )
+        if units is not None:
+            return draw_full(units, self._measure, self._weights, rngs)
         return sampler.draw(i, total, rngs)
 
     def _cells(self, reported: npt.NDArray[np.int64], rng: RandomSource) -> tuple[Any, Any]:

@@ -25,7 +25,7 @@ from ..metric import Graph
 from .randomness import RandomSource
 from .weights import Weights
 
-__all__ = ["Sampler"]
+__all__ = ["Sampler", "draw_full"]
 
 STEP = 1 << LEVEL_BITS
 #: The first frontier is where 4 x (rest at its largest) is at most what is settled: a dart waits with probability 1/5
@@ -33,6 +33,36 @@ STEP = 1 << LEVEL_BITS
 _REST = 4
 #: Shells looked at to find it; beyond, weights are below 2^-30.
 _SHELLS = 30
+
+
+def draw_full(
+    units: npt.NDArray[np.int32], measure: IntArray, weights: Weights, rngs: list[RandomSource]
+) -> npt.NDArray[np.int64]:
+    """Draw from the whole line at once: every distance is known, nothing is bounded, no dart misses.
+
+    The slow twin of `Sampler`, with the same distribution; it serves metrics that are not made of paths.
+    """
+    reach = np.flatnonzero((units < kernels.UNREACHABLE) & (measure > 0))
+    order = reach[np.lexsort((reach, units[reach]))]
+    shells, places = np.divmod(units[order].astype(np.int64), weights.period)
+    scale = int(shells[-1])
+    firsts = np.flatnonzero(np.diff(shells, prepend=-1))
+    lengths = measure[order] * weights.table[places]
+    ends = [
+        int(total) << (scale - int(shells[at]))
+        for at, total in zip(firsts, np.add.reduceat(lengths, firsts), strict=True)
+    ]
+    drawn = []
+    for rng in rngs:
+        dart = rng.below(sum(ends))
+        shell = 0
+        while dart >= ends[shell]:
+            dart -= ends[shell]
+            shell += 1
+        first = int(firsts[shell])
+        offset = dart >> (scale - int(shells[first]))
+        drawn.append(order[first + int(np.searchsorted(np.cumsum(lengths[first:]), offset, side="right"))])
+    return np.array(drawn, dtype=np.int64)
 
 
 class Sampler:

@@ -2,9 +2,10 @@
 """Distinguishability metrics: both builders, the Euclidean metric, fences, verification, files."""
 
 from .build import build_metric
+from .euclidean import EuclideanMetric, euclidean_metric
 from .file import load
 from .graph import Graph
 from .metric import Metric
 from .verify import verify
 
-__all__ = ["Graph", "Metric", "build_metric", "load", "verify"]
+__all__ = ["EuclideanMetric", "Graph", "Metric", "build_metric", "euclidean_metric", "load", "verify"]

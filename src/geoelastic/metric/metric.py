@@ -82,6 +82,11 @@ class Metric:
         inside.setflags(write=False)
         return inside
 
+    @property
+    def by_paths(self) -> bool:
+        """Whether distances are shortest paths in `graph`, which searches can walk as far as they need."""
+        return True
+
     def is_secret(self, i: int) -> bool:
         """False in the frame, which may be reported but not be a secret."""
         return bool(self.secret[self._checked(i)])

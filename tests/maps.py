@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small maps that several tests use."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+import geoelastic as ge
+
+PARIS = (48.8567, 2.3487)
+
+
+def small_mass(rows: int = 10, cols: int = 12, seed: int = 1, low: float = 0.02, high: float = 0.6) -> Any:
+    """Uneven masses with a dense corner and some nearly empty cells."""
+    rng = np.random.default_rng(seed)
+    cells = low + (high - low) * rng.random((rows, cols)) ** 3
+    cells[: rows // 3, : cols // 3] *= 3
+    return ge.Mass.from_array(cells, cell_m=100, origin=PARIS)
+
+
+def small_metric(method: str = "conformal", layout: str = "adaptive", **options: Any) -> Any:
+    """A metric over `small_mass`."""
+    shape = {name: options.pop(name) for name in ("rows", "cols", "seed") if name in options}
+    options.setdefault("l_top", math.log(4))
+    options.setdefault("frame", 0.0)
+    return ge.build_metric(small_mass(**shape), method=method, layout=layout, workers=2, **options)
+
+
+def edge_list(metric: Any) -> list[tuple[int, int, int]]:
+    """The edges of a metric as plain tuples of whole units."""
+    return [(int(i), int(j), int(w)) for i, j, w in zip(*metric.edge_units(), strict=True)]
