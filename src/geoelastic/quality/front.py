@@ -165,8 +165,12 @@ def _single(file: SourceTable, credit: str = "") -> Recipe:
     return Recipe("single", "one table or raster, as it is", (Layer("data", 1.0, file=file, credit=credit),))
 
 
+def _first(*values: float | None) -> float:
+    return next(value for value in values if value is not None)
+
+
 def _synthetic(name: str, area: Area | None, cell_m: float | None) -> Quality:
-    cell_m = cell_m or DEFAULT_CELL_M
+    cell_m = require_positive("cell_m", _first(cell_m, DEFAULT_CELL_M))
     if area is None:
         return synthetic_quality(name, cell_m=cell_m)
     grid = Grid.over(area, cell_m)
@@ -188,7 +192,7 @@ def _quality(
     in_memory: Any = None,
 ) -> Quality:
     moment = (recipe.hours or Hours()).moment(at)
-    cell_m = require_positive("cell_m", cell_m or recipe.cell_m or DEFAULT_CELL_M)
+    cell_m = require_positive("cell_m", _first(cell_m, recipe.cell_m, DEFAULT_CELL_M))
     notes: list[str] = []
     if area is None and recipe.centre is not None:
         area = Area.around(*recipe.centre, size_km=recipe.size_km or 75)
