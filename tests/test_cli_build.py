@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,7 @@ def test_verify_fails_what_does_not(built: Path, tmp_path: Path) -> None:
     """A metric whose certificate was given for another graph is not believed."""
     metric = ge.load(built)
     forged = tmp_path / "forged.geoelastic"
-    metric.with_certificate(metric.certificate | {"graph_sha256": "0" * 64}).save(forged)
+    replace(metric, certificate=metric.certificate | {"graph_sha256": "0" * 64}).save(forged)
     result = geoelastic("verify", forged)
     assert result.exit_code == 1
     assert "DOES NOT HOLD" in result.stdout
