@@ -31,7 +31,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
-    """With CI=true a test of the outside world (a server, a browser, the real data if it is there) must not be skipped."""
+    """With CI=true no test of the outside world (a server, a browser, the real data if it is there) may be skipped."""
     report = yield
     must_run = ["postgis", "browser"] + (["data"] if DATA.is_dir() else [])
     if (

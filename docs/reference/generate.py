@@ -62,7 +62,7 @@ def _described(name: str, value: Any) -> str:
     elif callable(value):
         text += _signature(name, value) + _doc(value)
     else:
-        text += f"```python\n{name} = {value!r}\n```\n"
+        text += f"```text\n{name} = {value!r}\n```\n"
     return text
 
 
@@ -73,9 +73,9 @@ def _home(value: Any) -> str:
 def _signature(name: str, value: Any) -> str:
     if inspect.isclass(value) and issubclass(value, Exception):
         bases = ", ".join(base.__name__ for base in value.__bases__)
-        return f"```python\nclass {name}({bases})\n```\n\n"
+        return f"```text\nclass {name}({bases})\n```\n\n"
     try:
-        return f"```python\n{name}{inspect.signature(value)}\n```\n\n"
+        return f"```text\n{name}{inspect.signature(value)}\n```\n\n"
     except (TypeError, ValueError):
         return ""
 
