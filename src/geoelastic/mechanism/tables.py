@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,16 @@ import numpy.typing as npt
 from ..errors import InputError
 from ..levels import IntArray
 from ..progress import progress_bar
-from ..sources.streams import KEEP_ALL, SEEDED_COLUMN, open_stream, tells_place, write_stream
+from ..sources.streams import KEEP_ALL, SEEDED_COLUMN, Batch, open_stream, tells_place, write_stream
 from .frames import open_frame
 from .placement import Placement, Reports, Tally, groups
 from .randomness import RandomSource
 
 __all__ = ["Visits", "sanitize_arrays", "sanitize_file", "sanitize_frame"]
+
+#: Rows and bytes that are held at a time, at the least and about.
+_BATCH_ROWS = 1 << 18
+_BATCH_BYTES = 1 << 27
 
 #: True locations by user, or their number where there is no map.
 Visits = dict[str, IntArray | int]
@@ -87,7 +91,7 @@ def sanitize_file(
         layout = layout.with_column(SEEDED_COLUMN, True)
     placement, tally, visits = Placement(mechanism, outside), Tally(policy=outside), _Visits()
     with write_stream(target, layout) as writer, progress_bar("sanitize", 1, show=progress) as bar:
-        for batch in reader.batches():
+        for batch in _large_batches(reader.batches()):
             whose = None if users is None else batch.rest.column(users).to_pylist()
             reports = placement.report(batch.lat, batch.lon, rng=rng, users=whose)
             tally += reports.tally
@@ -98,6 +102,20 @@ def sanitize_file(
         if before_release is not None:
             before_release(tally, visits.by_user())
     return tally.as_dict() | {"withheld": list(reader.withheld), "seeded": seeded}
+
+
+def _large_batches(batches: Iterator[Batch]) -> Iterator[Batch]:
+    """Batches put together: rows of one location share their search only within a batch."""
+    waiting: list[Batch] = []
+    rows = size = 0
+    for batch in batches:
+        waiting.append(batch)
+        rows, size = rows + len(batch.lat), size + batch.rest.nbytes
+        if rows >= _BATCH_ROWS or size >= _BATCH_BYTES:
+            yield Batch.joined(waiting)
+            waiting, rows, size = [], 0, 0
+    if waiting:
+        yield Batch.joined(waiting)
 
 
 class _Visits:

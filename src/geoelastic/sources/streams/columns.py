@@ -59,6 +59,14 @@ class Batch:
         """The rows where `kept` is true, at other places."""
         return Batch(lat, lon, self.rest if bool(np.all(kept)) else self.rest.filter(pa.array(kept)))
 
+    @staticmethod
+    def joined(batches: Sequence[Batch]) -> Batch:
+        """The rows of several batches in order."""
+        if len(batches) == 1:
+            return batches[0]
+        lat, lon = (np.concatenate([getattr(batch, name) for batch in batches]) for name in ("lat", "lon"))
+        return Batch(lat, lon, pa.concat_tables([batch.rest for batch in batches]))
+
     def with_column(self, name: str, value: Any) -> Batch:
         """The same rows with one more column of a single value."""
         return replace(
