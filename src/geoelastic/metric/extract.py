@@ -32,7 +32,7 @@ __all__ = ["extract"]
 
 REVEALS = (
     "Who serves this file learns that somebody asked for this region, and when. "
-    "Which region is in use shows in every report: take it by habit, not by where you are, and do not change it on the way."
+    "Which region is in use shows in every report: take it by habit, not by where you are, and keep it on the way."
 )
 
 

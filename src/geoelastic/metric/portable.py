@@ -42,6 +42,8 @@ def portable_bytes(metric: Metric, *, arrays: Mapping[str, IntArray], extra: Map
     """A metric as the bytes of a portable file, with further `arrays` (one number a location) and header entries."""
     from .file import metric_to_parts
 
+    if not metric.by_paths:
+        raise InputError(f"a portable file holds a graph; a {metric.method} metric has none")
     manifest, tables = metric_to_parts(metric)
     columns: dict[str, IntArray] = {}
     for prefix, table in (("", tables["locations"]), ("edge_", tables.get("edges", pa.table({})))):

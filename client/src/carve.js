@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fences drawn on the device and carved into the metric there: where somebody lives is nobody else's business.
+
+import { GeoelasticError } from "./errors.js";
+import { conformalGraph, Search, UNREACHABLE } from "./graph.js";
+import { Metric } from "./metric.js";
+import { leastRatio, requirementTable } from "./requirement.js";
+
+/** Downward moves as in metric/conformal.py: small steps leave less slack where balls overlap; each is at least 2^-11. */
+const SHRINK = 0.25;
+const MAX_SHRINK = 1 - 2 ** -11;
+
+/**
+ * The metric with a fence (a ring of [lat, lon]) carved in, repaired around it and checked: {metric, cells, checked, changed}.
+ * Exact to the cell: a leaf that the fence cuts is split, and the part outside counts for nothing, since how its mass lies
+ * within it is not known here.
+ */
+export function carveFence(metric, ring) {
+  if (metric.scale === undefined) throw new GeoelasticError("input", "fences can be drawn into conformal metrics only");
+  const { cells, count } = fenceCells(metric, ring);
+  const { leaves, parent } = splitLeaves(metric.leaves, cells, metric.cols);
+  const n = parent.length;
+  const whole = (i) => leaves.size[i] === metric.leaves.size[parent[i]];
+  const fence = Int32Array.from({ length: n }, (_, i) => cells[leaves.row[i] * metric.cols + leaves.col[i]]);
+  const share = (i) => (leaves.size[i] / metric.leaves.size[parent[i]]) ** 2;
+  const carved = new Metric({
+    head: { ...metric.head, layout: "adaptive", sticky: `${metric.head.sticky}|fenced` },
+    leaves,
+    fence,
+    mass: Float64Array.from({ length: n }, (_, i) => (whole(i) ? metric.mass[parent[i]] : 0)),
+    measure: Float64Array.from({ length: n }, (_, i) => {
+      const old = metric.measure[parent[i]];
+      return whole(i) || old === 0 ? old : Math.max(1, Math.floor(old * share(i)));
+    }),
+    scale: Float64Array.from({ length: n }, (_, i) => metric.scale[parent[i]]),
+    framed: Uint8Array.from({ length: n }, (_, i) => metric.framed[parent[i]]),
+  });
+  const changed = new Set();
+  for (let i = 0; i < n; i++) if (!whole(i) || fence[i] !== metric.fence[parent[i]]) changed.add(parent[i]);
+  const affected = affectedBy(metric, changed);
+  const sources = [];
+  for (let i = 0; i < n; i++) if (fence[i] === 0 && affected[parent[i]] && carved.isSecret(i)) sources.push(i);
+  const before = carved.scale.slice();
+  repairScales(carved, sources);
+  const moved = carved.scale.reduce((sum, value, i) => sum + (value !== before[i] ? 1 : 0), 0);
+  return { metric: carved, cells: count, checked: sources.length, changed: moved };
+}
+
+/** The fence of each cell, with the cells whose centre lies in the ring added; fences that touch are one. */
+function fenceCells(metric, ring) {
+  const { rows, cols, cellM } = metric;
+  const points = ring.map(([lat, lon]) => metric.projection.toXY(lat, lon));
+  const cells = Int32Array.from(metric.owner, (leaf) => metric.fence[leaf]);
+  const number = cells.reduce((most, k) => Math.max(most, k), 0) + 1;
+  const inside = [];
+  const [low, high] = [0, 1].map((end) => points.map((p) => p[1] / cellM + rows / 2).reduce(end ? (a, b) => Math.max(a, b) : (a, b) => Math.min(a, b)));
+  for (let r = Math.max(0, Math.floor(low)); r < Math.min(rows, Math.ceil(high)); r++) {
+    const y = (r + 0.5 - rows / 2) * cellM;
+    for (let c = 0; c < cols; c++) if (inRing(points, (c + 0.5 - cols / 2) * cellM, y)) inside.push(r * cols + c);
+  }
+  if (inside.length === 0) throw new GeoelasticError("input", "a fence must hold the centre of at least one cell of the map");
+  const merged = new Set([number]);
+  for (const cell of inside) {
+    const [r, c] = [Math.floor(cell / cols), cell % cols];
+    for (let a = Math.max(0, r - 1); a <= Math.min(rows - 1, r + 1); a++) {
+      for (let b = Math.max(0, c - 1); b <= Math.min(cols - 1, c + 1); b++) {
+        if (cells[a * cols + b] > 0) merged.add(cells[a * cols + b]);
+      }
+    }
+  }
+  for (const cell of inside) cells[cell] = number;
+  const least = Math.min(...merged);
+  for (let k = 0; k < cells.length; k++) if (merged.has(cells[k])) cells[k] = least;
+  return { cells, count: inside.length };
+}
+
+function inRing(points, x, y) {
+  let inside = false;
+  for (let k = 0, before = points.length - 1; k < points.length; before = k++) {
+    const [x1, y1] = points[k];
+    const [x0, y0] = points[before];
+    if (y1 > y !== y0 > y && x < ((x0 - x1) * (y - y1)) / (y0 - y1) + x1) inside = !inside;
+  }
+  return inside;
+}
+
+/** Every leaf quartered until the fence is the same on all its cells, in Z-order; and each leaf's number before. */
+function splitLeaves({ row, col, size }, cells, cols) {
+  const out = { row: [], col: [], size: [] };
+  const parent = [];
+  const even = (r, c, s) => {
+    const first = cells[r * cols + c];
+    for (let a = r; a < r + s; a++) for (let b = c; b < c + s; b++) if (cells[a * cols + b] !== first) return false;
+    return true;
+  };
+  const add = (r, c, s, i) => {
+    if (s > 1 && !even(r, c, s)) {
+      const half = s / 2;
+      for (let q = 0; q < 4; q++) add(r + half * (q >> 1), c + half * (q & 1), half, i);
+      return;
+    }
+    out.row.push(r);
+    out.col.push(c);
+    out.size.push(s);
+    parent.push(i);
+  };
+  for (let i = 0; i < row.length; i++) add(row[i], col[i], size[i], i);
+  return { leaves: { row: Int32Array.from(out.row), col: Int32Array.from(out.col), size: Int32Array.from(out.size) }, parent };
+}
+
+/** Locations whose ball up to l_top may have met what changed, or what lies so close that lengths there changed. */
+function affectedBy(metric, changed) {
+  const near = new Set(changed);
+  const { start, index } = metric.touching;
+  for (let ring = 0; ring < 3; ring++) {
+    for (const i of [...near]) for (let a = start[i]; a < start[i + 1]; a++) near.add(index[a]);
+  }
+  const { search } = metric;
+  search.begin(...near);
+  const limit = Math.floor(metric.lTop * 8192);
+  search.expand(limit, limit);
+  const reached = Uint8Array.from(search.dist, (d) => (d === UNREACHABLE ? 0 : 1));
+  search.clear();
+  return reached;
+}
+
+/** Shrink scales around each source that falls short until none does. */
+function repairScales(metric, sources) {
+  const table = requirementTable(metric.head);
+  const top = table.length - 1;
+  let left = sources;
+  while (left.length > 0) {
+    const search = new Search(metric.graph);
+    const factor = new Float64Array(metric.n).fill(1);
+    const short = [];
+    for (const source of left) {
+      search.begin(source);
+      search.expand(top, top);
+      const { least, level } = leastRatio(search, metric.mass, table);
+      if (least < 1) {
+        short.push(source);
+        const shrink = Math.min(least ** SHRINK, MAX_SHRINK);
+        for (let k = 0; k < search.settled && search.dist[search.order[k]] <= level + 1; k++) {
+          factor[search.order[k]] = Math.min(factor[search.order[k]], shrink);
+        }
+      }
+      search.clear();
+    }
+    if (short.length > 0 && metric.scale.every((value, i) => factor[i] === 1 || value === 0)) {
+      throw new GeoelasticError("input", "the fence leaves too little crowd around it: draw it smaller, or somewhere else");
+    }
+    metric.scale = metric.scale.map((value, i) => Math.floor(value * factor[i]));
+    metric.graph = conformalGraph(metric.neighbours, metric.scale);
+    left = short;
+  }
+  metric._search = undefined;
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// A stand-in for navigator.geolocation: same calls, but pages get reports. It fails closed: no metric, no position.
+
+import { GeoelasticError } from "./errors.js";
+import { Elastic } from "./mechanism.js";
+import { Sticky } from "./sticky.js";
+
+const UNAVAILABLE = 2;
+const PAUSE_MS = 60_000;
+
+class GuardedGeolocation {
+  #real;
+  #ready;
+  #pauseMs;
+  #watches = new Map();
+  #next = 1;
+  #radii = new Map();
+
+  constructor(real, ready, pauseMs) {
+    this.#real = real;
+    this.#ready = ready;
+    this.#pauseMs = pauseMs;
+    this.#ready.catch(() => undefined); // told to whoever asks for a position, not to the console
+  }
+
+  getCurrentPosition(success, failure, options) {
+    if (typeof success !== "function") throw new TypeError("getCurrentPosition needs a function to call");
+    const refuse = (error) => failure?.(positionError(error));
+    // nothing is asked of the device before there is a metric to hide its answer
+    this.#ready.then(
+      () => this.#real.getCurrentPosition((position) => this.#answer(position).then(success, refuse), refuse, options),
+      refuse,
+    );
+  }
+
+  /** Reports at a fixed pace that does not depend on where the device is or whether it moves. */
+  watchPosition(success, failure, options) {
+    if (typeof success !== "function") throw new TypeError("watchPosition needs a function to call");
+    const id = this.#next++;
+    const ask = () => {
+      const alive = (call) => (value) => this.#watches.has(id) && call?.(value);
+      this.getCurrentPosition(alive(success), alive(failure), options);
+    };
+    this.#watches.set(id, setInterval(ask, this.#pauseMs));
+    ask();
+    return id;
+  }
+
+  clearWatch(id) {
+    clearInterval(this.#watches.get(id));
+    this.#watches.delete(id);
+  }
+
+  async #answer(position) {
+    const { sticky, mechanism } = await this.#ready;
+    const { latitude, longitude } = position.coords;
+    const { lat, lon, location } = await sticky.report(latitude, longitude);
+    const coords = {
+      latitude: lat, longitude: lon, accuracy: this.#accuracy(mechanism, location), altitude: null, altitudeAccuracy: null,
+      heading: null, speed: null,
+    };
+    return { coords, timestamp: Date.now() };
+  }
+
+  /** The radius of 95 % of the reports made from the *reported* location: a function of the report, so it tells no more. */
+  #accuracy(mechanism, location) {
+    if (!this.#radii.has(location)) this.#radii.set(location, Math.ceil(mechanism.spread(location).radius95M));
+    return this.#radii.get(location);
+  }
+}
+
+function positionError(error) {
+  const own = error instanceof GeoelasticError;
+  const code = Number.isInteger(error?.code) ? error.code : UNAVAILABLE;
+  const message = own || code !== UNAVAILABLE ? String(error.message ?? "") : "no protected position can be given";
+  return { code, message, PERMISSION_DENIED: 1, POSITION_UNAVAILABLE: 2, TIMEOUT: 3 };
+}
+
+/**
+ * Replace navigator.geolocation, at once; positions are given when the metric is there.
+ * metric: the address of a `.geox` file, or an Elastic. key: 32 secret bytes that make reports the same on every visit
+ * (default: a new key for this page). pauseMs: time between the reports of a watch.
+ */
+export function installGeolocation({ metric, key, user = "", pauseMs = PAUSE_MS, navigator = globalThis.navigator }) {
+  const real = navigator.geolocation;
+  const mechanism = metric instanceof Elastic ? Promise.resolve(metric) : Elastic.fetch(metric);
+  const ready = mechanism.then((made) => ({ mechanism: made, sticky: new Sticky(made, key ?? Sticky.newKey(), user) }));
+  const shim = new GuardedGeolocation(real, ready, pauseMs);
+  // on the prototype too, where the browser keeps the real one
+  const described = { get: () => shim, configurable: false, enumerable: true };
+  const holder = Object.getPrototypeOf(navigator);
+  if (holder && Object.getOwnPropertyDescriptor(holder, "geolocation")) Object.defineProperty(holder, "geolocation", described);
+  else Object.defineProperty(navigator, "geolocation", described);
+  return ready.then(() => undefined);
+}

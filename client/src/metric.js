@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// A metric on the device: where a place is, how far others are, what a ball holds.
+
+import { GeoelasticError } from "./errors.js";
+import { readPortable } from "./format.js";
+import { conformalGraph, edgeGraph, Search, UNREACHABLE } from "./graph.js";
+import { neighbourGraph, paintOwner, touchingLeaves, uniformLeaves, unpackLeaves } from "./layout.js";
+import { Projection } from "./projection.js";
+
+export const LEVEL_UNITS = 8192;
+export const MASS_UNITS = 2 ** 32;
+
+export class Metric {
+  /** The metric in the bytes of a `.geox` file. */
+  static async fromBytes(bytes) {
+    const { head, arrays } = await readPortable(bytes instanceof Uint8Array ? bytes : new Uint8Array(bytes));
+    const { rows, cols } = head.grid;
+    const leaves = head.layout === "adaptive" ? unpackLeaves(rows, cols, arrays.exponent) : uniformLeaves(rows, cols);
+    const n = leaves.row.length;
+    for (const name of ["mass", "measure"]) {
+      if (arrays[name]?.length !== n) throw new GeoelasticError("file", `the file does not give the ${name} of each location`);
+    }
+    const edges = arrays.edge_i && { i: arrays.edge_i, j: arrays.edge_j, level: arrays.edge_level };
+    return new Metric({
+      head, leaves, edges, mass: arrays.mass, measure: arrays.measure, scale: arrays.scale,
+      fence: Int32Array.from(arrays.fence ?? new Int32Array(n)), framed: Uint8Array.from(arrays.framed ?? new Uint8Array(n)),
+    });
+  }
+
+  /** The metric at an address. Nothing is sent with the request. */
+  static async fetch(url) {
+    const answer = await fetch(url, { credentials: "omit", referrerPolicy: "no-referrer" });
+    if (!answer.ok) throw new GeoelasticError("file", `the metric cannot be loaded: the server answered ${answer.status}`);
+    return Metric.fromBytes(new Uint8Array(await answer.arrayBuffer()));
+  }
+
+  constructor({ head, leaves, edges, mass, measure, scale, fence, framed }) {
+    Object.assign(this, { head, leaves, edges, mass, measure, scale, fence, framed });
+    const { rows, cols, cell_m: cellM, lat, lon, east_m: eastM, north_m: northM } = head.grid;
+    Object.assign(this, { rows, cols, cellM, n: mass.length });
+    this.projection = new Projection(lat, lon, eastM, northM);
+    this.owner = paintOwner(rows, cols, leaves);
+    if (scale === undefined) {
+      this.graph = edgeGraph(this.n, edges.i, edges.j, edges.level);
+    } else {
+      this.touching = touchingLeaves(rows, cols, this.owner, leaves);
+      this.neighbours = neighbourGraph(leaves, this.touching, fence);
+      this.graph = conformalGraph(this.neighbours, scale);
+    }
+  }
+
+  get lTop() {
+    return this.head.l_top;
+  }
+
+  /** Whether a location may be a secret, i.e. lies outside the frame. */
+  isSecret(i) {
+    const margin = this.head.frame_cells;
+    const { row, col, size } = this.leaves;
+    const inside = row[i] >= margin && col[i] >= margin && row[i] + size[i] <= this.rows - margin;
+    return inside && col[i] + size[i] <= this.cols - margin && this.framed[i] === 0;
+  }
+
+  /** [row, col] of a place, or null outside the map. */
+  cellOf(lat, lon) {
+    if (!(lat >= -90 && lat <= 90 && lon >= -360 && lon <= 360)) {
+      throw new GeoelasticError("input", "a place must be (lat, lon) in degrees");
+    }
+    const [x, y] = this.projection.toXY(lat, lon);
+    const col = Math.floor(x / this.cellM + this.cols / 2);
+    const row = Math.floor(y / this.cellM + this.rows / 2);
+    return row >= 0 && row < this.rows && col >= 0 && col < this.cols ? [row, col] : null;
+  }
+
+  /** The location of a place. */
+  locate(lat, lon) {
+    const cell = this.cellOf(lat, lon);
+    if (cell === null) throw new GeoelasticError("outside", "the place is outside the map");
+    return this.owner[cell[0] * this.cols + cell[1]];
+  }
+
+  /** The location of a place that is to be hidden. */
+  locateSecret(lat, lon) {
+    const i = this.locate(lat, lon);
+    if (!this.isSecret(i)) throw new GeoelasticError("frame", "the place is in the map's frame: it cannot be hidden there");
+    return i;
+  }
+
+  /** Metres of the centre of a location. */
+  xy(i) {
+    const { row, col, size } = this.leaves;
+    return [(col[i] + size[i] / 2 - this.cols / 2) * this.cellM, (row[i] + size[i] / 2 - this.rows / 2) * this.cellM];
+  }
+
+  /** [lat, lon] of the centre of a cell. */
+  cellToLatLon(row, col) {
+    return this.projection.toLatLon((col + 0.5 - this.cols / 2) * this.cellM, (row + 0.5 - this.rows / 2) * this.cellM);
+  }
+
+  /** [lat, lon] of the corners of a location, from the south-west against the clock. */
+  outline(i) {
+    const { row, col, size } = this.leaves;
+    const [r, c, s] = [row[i], col[i], size[i]];
+    return [[r, c], [r, c + s], [r + s, c + s], [r + s, c]].map(([a, b]) => this.cellToLatLon(a - 0.5, b - 0.5));
+  }
+
+  get search() {
+    this._search ??= new Search(this.graph);
+    return this._search;
+  }
+
+  /** Level units from a location to every other, UNREACHABLE beyond `limit` units. */
+  distanceUnits(i, limit = UNREACHABLE - 1) {
+    if (this.fence[i] > 0) return this.fence.map((k) => (k === this.fence[i] ? 0 : UNREACHABLE));
+    this.search.begin(i);
+    this.search.expand(limit, limit);
+    const distances = this.search.dist.slice();
+    this.search.clear();
+    return distances;
+  }
+
+  /** The locations within `level` of location i, and their mass (without unit 1 = the crowd of a city disc). */
+  ball(i, level) {
+    const limit = Math.floor(level * LEVEL_UNITS);
+    const units = this.distanceUnits(i, limit);
+    const members = [];
+    let mass = 0;
+    let cells = 0;
+    for (let j = 0; j < this.n; j++) {
+      if (units[j] > limit) continue;
+      members.push(j);
+      mass += this.mass[j];
+      cells += this.leaves.size[j] ** 2;
+    }
+    return { members, mass: mass / MASS_UNITS, cells, areaKm2: (cells * this.cellM ** 2) / 1e6 };
+  }
+}

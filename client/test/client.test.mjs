@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files that are damaged, places that cannot be hidden, fences drawn on the device, and the stand-in for geolocation.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  carveFence, Elastic, GeoelasticError, installGeolocation, leastRatio, Metric, ReplayRandom, requirementTable, Sticky,
+  SystemRandom, uniformBelow,
+} from "../src/index.js";
+import { bytesOf, SeededRandom } from "./support.mjs";
+
+const bytes = bytesOf("town.geox");
+const mechanism = await Elastic.fromBytes(bytes);
+const { metric } = mechanism;
+const INSIDE = [48.8567, 2.3387];
+const code = (expected) => (error) => error instanceof GeoelasticError && error.code === expected;
+
+test("any changed byte of a file is noticed", async () => {
+  for (let at = 0; at < bytes.length; at += 997) {
+    const damaged = bytes.slice();
+    damaged[at] ^= 1;
+    await assert.rejects(Metric.fromBytes(damaged), code("file"));
+  }
+  await assert.rejects(Metric.fromBytes(bytes.slice(0, 100)), code("file"));
+  await assert.rejects(Metric.fromBytes(new Uint8Array(0)), code("file"));
+});
+
+test("places that cannot be hidden give no report, and no message holds them", () => {
+  const failing = (lat, lon, why) =>
+    assert.throws(() => mechanism.report(lat, lon), (error) => code(why)(error) && !error.message.includes(String(lat)));
+  failing(40.125, 2.35, "outside");
+  failing(NaN, 2.35, "input");
+  failing(91, 2.35, "input");
+  const [lat, lon] = metric.cellToLatLon(0, 0);
+  failing(lat, lon, "frame");
+});
+
+test("numbers below n are uniform and follow the bytes", () => {
+  assert.equal(uniformBelow(new ReplayRandom(Uint8Array.of(0x01, 0x02)), 1n << 16n), 0x0102n);
+  assert.equal(uniformBelow(new ReplayRandom(Uint8Array.of(0xff, 0x05)), 6n), 5n, "spare bits cleared, 7 thrown away");
+  assert.equal(uniformBelow(new ReplayRandom(new Uint8Array(0)), 1n), 0n);
+  assert.throws(() => uniformBelow(new ReplayRandom(new Uint8Array(1)), 1n << 20n), code("random"));
+  const counts = new Array(5).fill(0);
+  const random = new SystemRandom();
+  for (let k = 0; k < 20000; k++) counts[Number(uniformBelow(random, 5n))]++;
+  const chi2 = counts.reduce((sum, count) => sum + (count - 4000) ** 2 / 4000, 0);
+  assert.ok(chi2 < 33.4, `chi-square ${chi2} with 4 degrees of freedom, alpha = 1e-6`);
+});
+
+test("a fence drawn on the device is closed, even, and leaves everybody their crowd", () => {
+  const [lat, lon] = INSIDE;
+  const ring = [[lat - 0.004, lon - 0.004], [lat - 0.004, lon + 0.005], [lat + 0.003, lon + 0.005], [lat + 0.003, lon - 0.004]];
+  const carved = carveFence(metric, ring);
+  const made = new Elastic(carved.metric);
+  const inside = carved.metric.locate(lat, lon);
+  const number = carved.metric.fence[inside];
+  assert.ok(number > 0 && carved.cells > 10 && carved.checked > 0);
+  const table = requirementTable(carved.metric.head);
+  const { search } = carved.metric;
+  let least = Infinity;
+  for (let i = 0; i < carved.metric.n; i++) {
+    if (carved.metric.fence[i] > 0 || !carved.metric.isSecret(i)) continue;
+    search.begin(i);
+    search.expand(table.length - 1, table.length - 1);
+    least = Math.min(least, leastRatio(search, carved.metric.mass, table).least);
+    search.clear();
+  }
+  assert.ok(least >= 1, `every secret has its crowd, least ratio ${least}`);
+  const random = new SeededRandom("fence");
+  for (let k = 0; k < 50; k++) {
+    assert.equal(carved.metric.fence[made.reportFrom(inside, random).location], number, "inside stays inside");
+  }
+  const outside = carved.metric.locate(lat + 0.01, lon);
+  const chances = made.probabilities(outside);
+  assert.equal(chances.reduce((sum, p, j) => sum + (carved.metric.fence[j] > 0 ? p : 0), 0), 0, "outside stays outside");
+  assert.throws(() => carveFence(metric, [[0, 0], [0, 1], [1, 1]]), code("input"));
+});
+
+/** A navigator whose real geolocation always answers one place. */
+function fakeNavigator(lat, lon) {
+  class FakeNavigator {
+    get geolocation() {
+      return {
+        asked: 0,
+        getCurrentPosition: (success) => success({ coords: { latitude: lat, longitude: lon, accuracy: 5 }, timestamp: 1 }),
+      };
+    }
+  }
+  return new FakeNavigator();
+}
+
+const ask = (navigator) =>
+  new Promise((resolve) => navigator.geolocation.getCurrentPosition((position) => resolve({ position }), (error) => resolve({ error })));
+
+test("the stand-in gives sticky reports with an accuracy that is a function of the report", async () => {
+  const navigator = fakeNavigator(...INSIDE);
+  const key = Sticky.newKey();
+  await installGeolocation({ metric: mechanism, key, navigator });
+  const { position } = await ask(navigator);
+  const expected = await new Sticky(mechanism, key).report(...INSIDE);
+  assert.deepEqual([position.coords.latitude, position.coords.longitude], [expected.lat, expected.lon]);
+  assert.equal(position.coords.accuracy, Math.ceil(mechanism.spread(expected.location).radius95M));
+  assert.equal(position.coords.altitude, null);
+  assert.deepEqual((await ask(navigator)).position.coords, position.coords);
+});
+
+test("the stand-in fails closed", async () => {
+  const outside = fakeNavigator(10, 10);
+  await installGeolocation({ metric: mechanism, navigator: outside });
+  assert.equal((await ask(outside)).error.code, 2);
+  const missing = fakeNavigator(...INSIDE);
+  await assert.rejects(installGeolocation({ metric: "http://127.0.0.1:9/none.geox", navigator: missing }));
+  const { error, position } = await ask(missing);
+  assert.equal(position, undefined);
+  assert.equal(error.code, 2);
+});
+
+test("a watch reports at once, then at a fixed pace, until it is cleared", async () => {
+  const navigator = fakeNavigator(...INSIDE);
+  await installGeolocation({ metric: mechanism, navigator, pauseMs: 20 });
+  const seen = [];
+  const id = navigator.geolocation.watchPosition((position) => seen.push(position));
+  await new Promise((resolve) => setTimeout(resolve, 400));
+  navigator.geolocation.clearWatch(id);
+  const count = seen.length;
+  assert.ok(count >= 2);
+  await new Promise((resolve) => setTimeout(resolve, 60));
+  assert.equal(seen.length, count);
+});

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The HTTP application: metrics, extracts and certificates for all, reports for trusted back ends, and the page."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import AsyncIterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from .. import __version__
+from ..errors import FrameError, InputError, MissingExtraError, OutsideError
+from .registry import Published
+
+try:
+    from fastapi import FastAPI, Request
+    from fastapi.exceptions import RequestValidationError
+    from starlette.exceptions import HTTPException
+    from starlette.middleware.cors import CORSMiddleware
+    from starlette.responses import Response
+except ImportError as error:
+    raise MissingExtraError("fastapi", "service") from error
+
+from .files import send
+from .guard import Guard, error_response
+from .models import ERRORS, Description, Extracts, Health, Metrics, OnePlace, Problem, Reports, SanitizeRequest
+from .page import page_assets
+
+__all__ = ["Settings", "create_app"]
+
+log = logging.getLogger("geoelastic.service")
+_CODES = {401: "unauthorized", 404: "not_found", 405: "method_not_allowed", 413: "too_large"}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """`token`: required in 'Authorization' for everything under /v1 but health. `cors`: origins whose pages may ask."""
+
+    token: str | None = None
+    cors: Sequence[str] = ()
+    max_points: int = 1000
+    max_body_bytes: int = 256 * 1024
+    threads: int | None = None
+
+
+def create_app(published: Mapping[str, Published], settings: Settings | None = None) -> FastAPI:
+    """The application for these metrics."""
+    settings = settings or Settings()
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        with ThreadPoolExecutor(settings.threads or os.cpu_count() or 1, "sampler") as pool:
+            app.state.pool = pool
+            yield
+
+    app = FastAPI(
+        title="geoelastic", version=__version__, lifespan=lifespan, openapi_url="/v1/openapi.json", docs_url=None,
+        redoc_url=None, description="Location privacy that gives every place the same crowd to hide in.",
+    )  # fmt: skip
+    app.state.published, app.state.settings = dict(published), settings
+    _add_errors(app)
+    _add_metrics(app)
+    _add_sanitize(app)
+    _add_page(app)
+    if settings.cors:
+        app.add_middleware(
+            CORSMiddleware, allow_origins=list(settings.cors), allow_methods=["GET", "POST"],
+            allow_headers=["authorization", "content-type", "range"], expose_headers=["etag", "content-range"],
+        )  # fmt: skip
+    app.add_middleware(Guard, token=settings.token, max_body_bytes=settings.max_body_bytes)
+    return app
+
+
+def _add_errors(app: FastAPI) -> None:
+    @app.exception_handler(HTTPException)
+    async def http(request: Request, error: HTTPException) -> Response:
+        code = _CODES.get(error.status_code, "bad_request")
+        return error_response(error.status_code, code, str(error.detail), dict(error.headers or {}))
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(request: Request, error: RequestValidationError) -> Response:
+        return error_response(422, "invalid", "; ".join(_faults(error)[:3]))
+
+    @app.exception_handler(InputError)
+    async def refused(request: Request, error: InputError) -> Response:
+        if isinstance(error, OutsideError | FrameError):
+            # no such place on this map, as far as hiding goes
+            return error_response(404, "outside" if isinstance(error, OutsideError) else "frame", str(error))
+        return error_response(422, "invalid", str(error))
+
+    @app.exception_handler(Exception)
+    async def failed(request: Request, error: Exception) -> Response:
+        log.error("a request failed: %s", type(error).__name__)  # a message or a traceback could hold a place
+        return error_response(500, "internal", "the request failed; the fault is the service's")
+
+
+def _faults(error: RequestValidationError) -> list[str]:
+    """What is wrong with a body, for the shape (one place, or a list of them) that it comes closest to. What was sent
+    is not repeated: it holds places."""
+    by_shape: dict[str, list[str]] = {}
+    for item in error.errors():
+        _, shape, *where = [*map(str, item["loc"]), ""]
+        by_shape.setdefault(shape, []).append(f"'{'.'.join(filter(None, where)) or 'body'}': {item['msg']}")
+    return min(by_shape.values(), key=len)
+
+
+def _published(app: FastAPI, name: str | None) -> Published:
+    all_of_them: dict[str, Published] = app.state.published
+    if name is None:
+        return next(iter(all_of_them.values()))
+    if name not in all_of_them:
+        raise HTTPException(404, "there is no metric of this name")
+    return all_of_them[name]
+
+
+def _add_metrics(app: FastAPI) -> None:
+    settings: Settings = app.state.settings
+    public = settings.token is None
+    binary: Any = {
+        200: {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}},
+        206: {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}},
+        304: {"description": "Not changed"},
+        416: {"description": "No such range"},
+    }
+
+    async def in_pool(function: Any, *arguments: Any) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(app.state.pool, function, *arguments)
+
+    @app.get("/v1/health", response_model=Health)
+    async def health() -> Any:
+        """Whether the service is up."""
+        return {"ok": True, "version": __version__}
+
+    @app.get("/v1/metrics", response_model=Metrics, responses=ERRORS)
+    async def metrics() -> Any:
+        """The metrics that are served."""
+        return {"metrics": [await in_pool(one.describe) for one in app.state.published.values()]}
+
+    @app.get("/v1/metrics/{name}", response_model=Description, responses=ERRORS)
+    async def metric(name: str) -> Any:
+        """One metric: its map, its parameters, its files."""
+        return await in_pool(_published(app, name).describe)
+
+    @app.get("/v1/metrics/{name}/certificate", responses=ERRORS)
+    async def certificate(name: str) -> dict[str, Any]:
+        """What was verified about the metric; `geoelastic verify` does it again from the file."""
+        return _published(app, name).metric.certificate
+
+    @app.get("/v1/metrics/{name}/file", responses=ERRORS | binary, response_class=Response)
+    async def file(name: str, request: Request) -> Response:
+        """The file itself."""
+        one = _published(app, name)
+        return send(request, await in_pool(lambda: one.file), public=public)
+
+    @app.get("/v1/metrics/{name}/portable", responses=ERRORS | binary, response_class=Response)
+    async def portable(name: str, request: Request) -> Response:
+        """The metric as a `.geox` file, for clients that report by themselves."""
+        one = _published(app, name)
+        return send(request, await in_pool(lambda: one.portable), public=public)
+
+    @app.get("/v1/metrics/{name}/extracts", response_model=Extracts, responses=ERRORS)
+    async def extracts(name: str) -> Any:
+        """The regions that the metric can be had in. Asking for one tells the service which."""
+        one = _published(app, name)
+        return {"extracts": [{"name": tile, "bounds": list(one.tile_area(tile).bounds)} for tile in one.tiles]}
+
+    @app.get("/v1/metrics/{name}/extracts/{tile}", responses=ERRORS | binary, response_class=Response)
+    async def extract(name: str, tile: str, request: Request) -> Response:
+        """One region as a `.geox` file whose mechanism is private by itself."""
+        one = _published(app, name)
+        if tile not in one.tiles:
+            raise HTTPException(404, "there is no extract of this name")
+        return send(request, await in_pool(one.tile, tile), public=public)
+
+
+def _add_sanitize(app: FastAPI) -> None:
+    settings: Settings = app.state.settings
+
+    def draw(one: Published, points: list[tuple[float, float]]) -> list[dict[str, float]]:
+        mechanism = one.own_mechanism()
+        return [dict(zip(("lat", "lon"), mechanism.sanitize(lat, lon), strict=True)) for lat, lon in points]
+
+    @app.post("/v1/sanitize", response_model=Reports, responses=ERRORS | {413: {"model": Problem}})
+    async def sanitize(body: SanitizeRequest | OnePlace) -> Any:
+        """Reports for one place or many, drawn afresh. For back ends that are trusted with places: who can draw
+        reports on the device should."""
+        one = _published(app, body.metric)
+        if len(body.places) > settings.max_points:
+            return error_response(413, "too_large", f"'points' must have at most {settings.max_points} entries")
+        reports = await asyncio.get_running_loop().run_in_executor(app.state.pool, draw, one, body.places)
+        return {"metric": one.name, "reports": reports}
+
+
+def _add_page(app: FastAPI) -> None:
+    for path, blob in page_assets().items():
+
+        def serve(request: Request, blob: Any = blob) -> Response:
+            headers = {"ETag": blob.etag, "Cache-Control": "no-cache"}
+            if request.headers.get("if-none-match") == blob.etag:
+                return Response(status_code=304, headers=headers)
+            return Response(blob.content, media_type=blob.media_type, headers=headers)
+
+        app.add_route(path, serve, methods=["GET"], include_in_schema=False)

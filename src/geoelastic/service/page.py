@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page: what the service serves at its root, and the same page as one file that needs nothing else."""
+
+from __future__ import annotations
+
+import base64
+import os
+from functools import cache
+
+from ..mechanism import ElasticMechanism
+from ..mechanism.portable import mechanism_bytes
+from ..metric import Metric
+from ..store import write_bytes
+from .bundle import STATIC, bundle
+from .registry import Blob
+
+__all__ = ["page_assets", "standalone_html"]
+
+_VENDOR = STATIC / "vendor"
+
+
+@cache
+def page_assets() -> dict[str, Blob]:
+    """Path -> what is served there. The shim is one classic script, so that it stands before any other script runs."""
+    script, style = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
+    texts = {
+        "/": (_text("index.html"), "text/html; charset=utf-8"),
+        "/page.css": (_text("page.css"), style),
+        "/page.js": (bundle("app"), script),
+        "/geolocation.js": (bundle("auto"), script),
+        "/vendor/leaflet.js": (_text("vendor/leaflet.js"), script),
+        "/vendor/leaflet.css": (_text("vendor/leaflet.css"), style),
+        "/vendor/LICENSE.leaflet": (_text("vendor/LICENSE.leaflet"), "text/plain; charset=utf-8"),
+    }
+    return {path: Blob(text.encode(), kind, path.rsplit("/", 1)[1]) for path, (text, kind) in texts.items()}
+
+
+def standalone_html(metric: Metric, path: str | os.PathLike[str], *, output: str = "mass") -> int:
+    """Write the page of one metric as a single file to send to a colleague; returns its size in bytes."""
+    content = base64.b64encode(mechanism_bytes(ElasticMechanism(metric, output=output))).decode()
+    page = _text("index.html")
+    inlined = {
+        '<link rel="stylesheet" href="vendor/leaflet.css">': f"<style>{_text('vendor/leaflet.css')}</style>",
+        '<link rel="stylesheet" href="page.css">': f"<style>{_text('page.css')}</style>",
+        '<script src="vendor/leaflet.js" defer></script>': f"<script>{_script('vendor/leaflet.js')}</script>",
+        '<script src="page.js" defer></script>': (
+            f'<script type="text/plain" id="metric">{content}</script>\n<script>{_safe(bundle("app"))}</script>'
+        ),
+    }
+    for link, text in inlined.items():
+        assert page.count(link) == 1, f"index.html must have one {link}"
+        page = page.replace(link, "" if link.startswith("<script") else text)
+    # scripts run where they stand, so they come last: what they look for is there by then
+    scripts = "\n".join(text for link, text in inlined.items() if link.startswith("<script"))
+    page = page.replace("</body>", f"{scripts}\n</body>")
+    write_bytes(path, page.encode())
+    return len(page.encode())
+
+
+def _text(name: str) -> str:
+    return (STATIC / name).read_text(encoding="utf-8")
+
+
+def _script(name: str) -> str:
+    return _safe(_text(name))
+
+
+def _safe(script: str) -> str:
+    """A script inside a page must not contain what would end it."""
+    assert "</script" not in script.lower()
+    return script

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files for any web server to host: a whole metric or a region of it for phones, and the script that uses it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from ..area import Area
+from ..errors import InputError
+from ..mechanism import ElasticMechanism
+from ..mechanism.portable import save_mechanism
+from ..metric import load
+from ..metric.extract import extract
+from ..store import write_bytes
+from .bundle import bundle
+
+__all__ = ["SCRIPT", "make_extract"]
+
+SCRIPT = "geolocation.js"
+
+
+def make_extract(
+    file: str, target: str, *, area: Area | None = None, output: str = "mass", exponent: str = "1/2",
+    client: bool = False, progress: bool = False,
+) -> dict[str, Any]:  # fmt: skip
+    """Cut `area` from a metric (all of it, if None) and write it as ``.geox`` or ``.geoelastic``; with `client`, the
+    script for web pages beside it."""
+    path = Path(target)
+    if path.suffix not in (".geox", ".geoelastic"):
+        raise InputError(f"'output' must end in .geox (for phones and pages) or .geoelastic, got {path.name!r}")
+    metric = load(file)
+    part = metric if area is None else extract(metric, area, progress=progress)
+    if path.suffix == ".geox":
+        try:
+            chosen: Any = exponent if exponent == "certified" else Fraction(exponent)
+        except (ValueError, ZeroDivisionError):
+            raise InputError(f"'exponent' must be a fraction such as 1/2, or 'certified', got {exponent!r}") from None
+        size = save_mechanism(ElasticMechanism(part, output=output, exponent=chosen), path)
+    else:
+        part.save(path)
+        size = path.stat().st_size
+    if client:
+        write_bytes(path.with_name(SCRIPT), bundle("auto").encode())
+    grid = part.grid
+    return {
+        "output": str(path), "bytes": size, "locations": part.n, "secret": int(part.secret.sum()),
+        "km": [grid.cols * grid.cell_m / 1000, grid.rows * grid.cell_m / 1000], "middle": list(grid.area.middle),
+        "bounds": list(grid.area.bounds), "verified": bool(part.certificate.get("ok")),
+        "reveals": part.info.get("extract", {}).get("reveals", "nothing: the file is the whole map"),
+    }  # fmt: skip

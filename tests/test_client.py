@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The JavaScript client: its own tests, and the same reports as Python for the same bytes, ten thousand of them."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import subprocess
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import geoelastic as ge
+import vectors
+from geoelastic.mechanism.portable import load_mechanism, save_mechanism
+from statistical.toolbox import assert_chi_square
+
+CLIENT = Path(__file__).resolve().parents[1] / "client"
+NODE = shutil.which("node")
+pytestmark = [pytest.mark.browser, pytest.mark.skipif(NODE is None, reason="Node is not installed")]
+
+
+def node(script: str, *arguments: str, given: Any = None) -> Any:
+    done = subprocess.run(
+        [str(NODE), script, *arguments],
+        input=json.dumps(given),
+        capture_output=True,
+        text=True,
+        cwd=CLIENT,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def town() -> ge.ElasticMechanism:
+    return load_mechanism(vectors.FILE)
+
+
+def test_its_own_tests_pass() -> None:
+    tests = sorted(str(path.relative_to(CLIENT)) for path in CLIENT.glob("test/*.test.mjs"))
+    assert len(tests) >= 2
+    done = subprocess.run([str(NODE), "--test", *tests], capture_output=True, text=True, cwd=CLIENT, timeout=120)
+    assert done.returncode == 0, done.stdout[-3000:]
+
+
+def test_the_stored_vectors_are_what_python_gives(town: ge.ElasticMechanism) -> None:
+    stored = json.loads(vectors.VECTORS.read_text(encoding="utf-8"))
+    fresh = vectors.vectors(town, len(stored["reports"]))
+    assert stored["reports"] == fresh["reports"]
+    assert stored["sticky"] == fresh["sticky"]
+
+
+def same_reports(mechanism: ge.ElasticMechanism, path: Path, count: int) -> None:
+    metric = mechanism.metric
+    secrets = np.flatnonzero(metric.secret)
+    jobs = [(int(secrets[k * 7919 % secrets.size]), k) for k in range(count)]
+    answer = node("test/reports.mjs", str(path), given=jobs)
+    for (i, seed), cell in zip(jobs, answer["cells"], strict=True):
+        lat, lon = mechanism.sanitize(*metric.latlon(i), rng=ge.SeededRandom(seed))
+        assert list(metric.grid.locate(lat, lon)) == cell
+    assert answer["distances"] == metric.distance_units_from(jobs[0][0]).tolist()
+    for (i, _), (lat, lon, located) in zip(jobs, answer["places"], strict=False):
+        assert located == i
+        assert (lat, lon) == pytest.approx(metric.latlon(i), abs=1e-9)
+
+
+@pytest.mark.jit
+def test_ten_thousand_reports_are_equal(town: ge.ElasticMechanism) -> None:
+    same_reports(town, vectors.FILE, 10_000)
+
+
+def test_other_measures_exponents_and_edge_lists_are_equal_too(tmp_path: Path) -> None:
+    mass = ge.mass_from_quality(ge.synthetic_quality("city", rows=24, cols=20, seed=3), r_small=200, r_large=600)
+    path = tmp_path / "m.geox"
+    for method, output, exponent in (("paper", "uniform", Fraction(3, 4)), ("conformal", "mass^1.5", Fraction(1, 3))):
+        metric = ge.build_metric(mass, method=method, l_top=1.0)
+        save_mechanism(ge.ElasticMechanism(metric, output=output, exponent=exponent), path)
+        same_reports(load_mechanism(path), path, 150)
+
+
+PROJECT = """
+import { Projection } from "./src/index.js";
+import { readFileSync } from "node:fs";
+const { lat, lon, east, north, points } = JSON.parse(readFileSync(0, "utf8"));
+const plane = new Projection(lat, lon, east, north);
+const both = ([lat, lon]) => [plane.toXY(lat, lon), plane.toLatLon(...plane.toXY(lat, lon))];
+process.stdout.write(JSON.stringify(points.map(both)));
+"""
+
+
+@pytest.mark.parametrize(("lat", "lon"), [(48.8567, 2.3487), (0.0, 0.0), (-33.9, 151.2), (69.65, 18.96), (17.0, 179.9)])
+def test_the_projection_agrees_to_the_micrometre(lat: float, lon: float) -> None:
+    area = ge.Area(lat, lon, 100_000, 100_000, 1500.0, -2500.0)
+    x, y = (part.ravel() for part in np.meshgrid(*2 * [np.linspace(-100_000, 100_000, 9)]))
+    lats, lons = area.to_latlon(x, y)
+    given = {"lat": lat, "lon": lon, "east": 1500.0, "north": -2500.0, "points": np.column_stack([lats, lons]).tolist()}
+    for (xy, back), *want in zip(node_eval(PROJECT, given), x, y, lats, lons, strict=True):
+        assert math.hypot(xy[0] - want[0], xy[1] - want[1]) < 1e-6
+        assert abs(back[0] - want[2]) < 1e-11
+        assert abs((back[1] - want[3] + 180) % 360 - 180) < 1e-10
+
+
+def node_eval(script: str, given: Any) -> Any:
+    done = subprocess.run(
+        [str(NODE), "--input-type=module", "-e", script], input=json.dumps(given), capture_output=True, text=True,
+        cwd=CLIENT, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+OWN_DRAWS = """
+import { Elastic } from "./src/index.js";
+import { readFileSync } from "node:fs";
+const { path, from, count } = JSON.parse(readFileSync(0, "utf8"));
+const mechanism = await Elastic.fromBytes(new Uint8Array(readFileSync(path)));
+const counts = new Array(mechanism.metric.n).fill(0);
+for (const { location } of mechanism.reportsFrom(from, count)) counts[location]++;
+process.stdout.write(JSON.stringify(counts));
+"""
+
+
+def test_its_own_draws_follow_the_probabilities(town: ge.ElasticMechanism) -> None:
+    i = town.metric.locate(48.8567, 2.3387)
+    counts = np.array(node_eval(OWN_DRAWS, {"path": str(vectors.FILE), "from": i, "count": 50_000}))
+    assert_chi_square(counts, town.probabilities(i))
