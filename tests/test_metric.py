@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Both builders on small maps: distances by Floyd-Warshall, the requirement by its definition, fences, frame, errors."""
+"""Both builders on small maps: distances by Floyd-Warshall, the requirement by its definition, fences, frame,
+errors."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def test_bad_levels_are_refused(levels):
         ge.Quadratic().table(*levels)
 
 
-@pytest.mark.parametrize("function", [lambda l: -l, lambda l: 1 - l, lambda l: math.nan])
+@pytest.mark.parametrize("function", [lambda level: -level, lambda level: 1 - level, lambda level: math.nan])
 def test_a_requirement_that_is_none_is_refused(function):
     with pytest.raises(ge.InputError, match="non-decreasing"):
         ge.Custom(function).table(0, 0.9)

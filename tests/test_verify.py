@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verifier accepts what holds and fails just beyond: a longer edge, a missing edge, a leak, a heavier requirement."""
+"""The verifier accepts what holds and fails just beyond: a longer edge, a missing edge, a leak, a heavier
+requirement."""
 
 from __future__ import annotations
 

@@ -48,10 +48,11 @@ def dijkstra(n: int, edges: list[tuple[int, int, int]], source: int) -> list[int
 
 
 def holds(distances: list[int], mass_units: Any, requirement: Any, l_from: float, l_top: float) -> bool:
-    """m(B_l) >= req(l) for all real l in [l_from, l_top], by its definition: checked where a violation must show first.
+    """m(B_l) >= req(l) for all real l in [l_from, l_top], by its definition: checked where a violation must show
+    first.
 
-    req is non-decreasing and the mass within l is constant between distances, so on each stretch between two distances the
-    largest requirement is the one at its end (approached from below) or at l_top.
+    req is non-decreasing and the mass within l is constant between distances, so on each stretch between two
+    distances the largest requirement is the one at its end (approached from below) or at l_top.
     """
     unit = 2.0**-LEVEL_BITS
     ends = sorted({d * unit for d in distances if 0 < d < INF and d * unit <= l_top})

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The paper's algorithm with Python's heap and plain lists: one edge a vertex a pass, levels raised until they stand."""
+"""The paper's algorithm with Python's heap and plain lists: one edge a vertex a pass, levels raised until they
+stand."""
 
 from __future__ import annotations
 

@@ -28,8 +28,8 @@ _MOST_EDGES_OF = 4096
 class EuclideanMetric(Metric):
     """d(x, x') = epsilon x distance, in whole units.
 
-    Rounded up, whole units still obey the triangle inequality (rounded down they would not); epsilon is first lowered by
-    one unit per cell, so that d never exceeds epsilon x distance.
+    Rounded up, whole units still obey the triangle inequality (rounded down they would not); epsilon is first lowered
+    by one unit per cell, so that d never exceeds epsilon x distance.
     """
 
     epsilon: float = 0.0
