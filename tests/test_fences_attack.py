@@ -12,7 +12,7 @@ from geoelastic.fences.attack import ESTIMATORS, attack, visible_endpoints
 from geoelastic.fences.crowds import area_crowd
 from geoelastic.fences.places import Place
 from geoelastic.fences.shapes import disc
-from geoelastic.fences.suggest import compare_with_circle, known_cases, trace_cases
+from geoelastic.fences.trial import compare_with_circle, drawn_fences, given_fences, known_cases, trace_cases
 from geoelastic.mechanism.randomness import SeededRandom
 from geoelastic.sources.traces import Trace, read_traces
 
@@ -33,6 +33,10 @@ def walks(angles, *, goal=(0.0, 0.0), reach_m=2000.0, pause_s=3600.0):
     x, y, time_s = np.vstack(rows).T
     lat, lon = PLANE.to_latlon(x, y)
     return Trace("", lat, lon, time_s)
+
+
+def small_fences(rng, margin_m=300.0):
+    return drawn_fences(lambda p: area_crowd(p.lat, p.lon, margin_m=margin_m, cell_m=150), rng=rng)
 
 
 def place_at(x, y):
@@ -82,7 +86,7 @@ def test_without_endpoints_the_guess_is_the_centre():
 
 def test_ours_are_clearly_harder_than_centred_circles():
     cases = known_cases(6, seed=3)
-    result = compare_with_circle(cases, lambda p: area_crowd(p.lat, p.lon, cell_m=150), rng=SeededRandom(2))
+    result = compare_with_circle(cases, small_fences(SeededRandom(2)))
     assert result["attacks"] == 12
     assert result["ok"]
     assert result["best"]["circle"]["median_m"] < 30
@@ -95,12 +99,21 @@ def test_the_margin_is_what_keeps_tracks_away():
     """Without it the place is often next to the border, and endpoints give it away."""
     cases = known_cases(4, seed=4)
     median = {
-        margin_m: compare_with_circle(
-            cases, lambda p, m=margin_m: area_crowd(p.lat, p.lon, margin_m=m, cell_m=150), rng=SeededRandom(5)
-        )["best"]["ours"]["median_m"]
+        margin_m: compare_with_circle(cases, small_fences(SeededRandom(5), margin_m))["best"]["ours"]["median_m"]
         for margin_m in (0.0, 300.0)
     }
     assert median[300.0] > 1.3 * median[0.0]
+
+
+def test_given_fences_are_attacked_as_they_are():
+    trace = walks(np.linspace(0, 5, 7))
+    inside, outside = (Place("home", *place_at(x, 0.0), 0, 0, 0) for x in (0.0, 5000.0))
+    result = compare_with_circle([(trace, inside), (trace, outside)], given_fences([disc(LAT, LON, 700)]))
+    assert result["attacks"] == 1
+    assert result["median_area_km2"] == pytest.approx(np.pi * 0.49, rel=0.01)
+    assert not result["ok"]  # a circle is no better than a circle
+    with pytest.raises(InputError, match="got 1 places outside all of them"):
+        compare_with_circle([(trace, outside)], given_fences([disc(LAT, LON, 700)]))
 
 
 def test_traces_without_a_home_cannot_be_attacked():
@@ -115,6 +128,6 @@ def test_geolife_homes_are_harder_to_find_in_ours(data_dir):
     cases = trace_cases(read_traces(data_dir / "gps" / "geolife_sample_skmob.txt.gz"), timezone="Asia/Shanghai")
     assert len(cases) >= 3
     assert all(isinstance(place, Place) for _, place in cases)
-    result = compare_with_circle(cases, lambda p: area_crowd(p.lat, p.lon, cell_m=150), draws=2, rng=SeededRandom(1))
+    result = compare_with_circle(cases, small_fences(SeededRandom(1)), draws=2)
     assert result["best"]["circle"]["median_m"] < 30
     assert result["best"]["ours"]["median_m"] > 250

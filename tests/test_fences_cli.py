@@ -144,6 +144,19 @@ def test_attack_reports_both_kinds_of_fence() -> None:
     assert "times harder" in text
 
 
+def test_attack_on_a_given_fence(traces: Path, commuter: Any, tmp_path: Path) -> None:
+    out = tmp_path / "fences.geojson"
+    answer("suggest", traces, "--only", "home", "-o", out)
+    # one attack on one fence may succeed by chance, and then the exit code says so
+    assert json.loads(fence("attack", traces, "--fence", out, "--json").stdout)["attacks"] == 1
+    point = {"type": "Point", "coordinates": [commuter.home[1], commuter.home[0]]}
+    circle = tmp_path / "circle.json"
+    circle.write_text(json.dumps({"type": "Feature", "properties": {"radius_m": 900}, "geometry": point}))
+    seen_through = fence("attack", traces, "--fence", circle)
+    assert seen_through.exit_code == 1
+    assert "the fences are 1 times harder" in seen_through.stdout
+
+
 @pytest.mark.data
 def test_suggest_for_geolife(data_dir: Path, tmp_path: Path) -> None:
     data = answer("suggest", data_dir / GEOLIFE, "--user", "001", "--only", "home", "-o", tmp_path / "f.json")

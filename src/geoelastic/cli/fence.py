@@ -102,11 +102,15 @@ def suggest(
 @geo_command(name="attack", short_help="Try to find the place in a fence from where tracks enter and leave it.")
 @click.argument("traces", nargs=-1)
 @_crowd_options
+@click.option(
+    "--fence", "fences", multiple=True, metavar="GEOJSON", help="Attack these instead of drawing (repeatable)."
+)
 @click.option("--commuters", type=int, default=30, show_default=True, help="Made-up people, if there are no TRACES.")
 @click.option("--draws", type=int, default=1, show_default=True, help="Fences drawn for each place.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Of the made-up people and of all fences.")
 def attack(
     traces: tuple[str, ...],
+    fences: tuple[str, ...],
     commuters: int,
     draws: int,
     seed: int,
@@ -115,14 +119,15 @@ def attack(
     min_days: int,
     **crowd: Any,
 ) -> dict[str, Any]:
-    """The endpoint attack (Hassan et al. 2018), on fences as `suggest` draws them and on circles of the same area with
-    the place in the middle.
+    """The endpoint attack (Hassan et al. 2018), on fences as `suggest` draws them (or on those given by --fence) and on
+    circles of the same area with the place in the middle.
 
     The adversary sees the exact tracks outside the fence, and the fence. With TRACES the places are the homes and
-    workplaces found in them; without, those of made-up commuters. Exit 1 if our fences are not at least
-    three times harder.
+    workplaces found in them; without, those of made-up commuters. Exit 1 if the fences are not at least three
+    times harder.
     """
-    from ..fences.suggest import compare_with_circle, known_cases, trace_cases
+    from ..fences import read_fences
+    from ..fences.trial import compare_with_circle, drawn_fences, given_fences, known_cases, trace_cases
     from ..mechanism.randomness import SeededRandom
     from ..sources.traces import read_traces
 
@@ -130,7 +135,8 @@ def attack(
         cases = trace_cases(read_traces(*traces, user=user), timezone=timezone, min_days=min_days)
     else:
         cases = known_cases(commuters, seed=seed)
-    result = compare_with_circle(cases, _crowd_of(**crowd), draws=draws, rng=SeededRandom(seed))
+    fence_of = given_fences(read_fences(fences)) if fences else drawn_fences(_crowd_of(**crowd), rng=SeededRandom(seed))
+    result = compare_with_circle(cases, fence_of, draws=draws)
     return result | {"seed": seed, "text": _attack_table(result)}
 
 
@@ -141,10 +147,10 @@ def _attack_table(result: dict[str, Any]) -> str:
     circle, ours = result["estimators"]["circle"], result["estimators"]["ours"]
     lines = [
         f"{result['attacks']} attacks, fences of {result['median_area_km2']:.2f} km²; median error, share within 100 m",
-        f"{'the adversary guesses':<30} {'centred circle':>16} {'our fence':>16}",
+        f"{'the adversary guesses':<30} {'centred circle':>16} {'the fence':>16}",
         *(f"{name:<30} {figures(circle[name]):>16} {figures(ours[name]):>16}" for name in ours),
         f"{'the best of these':<30} {figures(result['best']['circle']):>16} {figures(result['best']['ours']):>16}",
-        f"our fences are {result['times_harder']:.0f} times harder",
+        f"the fences are {result['times_harder']:.0f} times harder",
     ]
     return "\n".join(lines)
 
