@@ -473,3 +473,16 @@ def _join(source: Path, reported: Path, target: Path) -> Path:
     table = pa.table({"lat": a["lat"], "lon": a["lon"], "reported_lat": b["lat"], "reported_lon": b["lon"]})
     parquet.write_table(table, target)
     return target
+
+
+@pytest.mark.data
+def test_real_check_ins_are_streamed_and_pass_the_audit(data_dir: Path, tmp_path: Path) -> None:
+    source, target = data_dir / "checkins" / "gowalla_paris_30km.txt", tmp_path / "b.csv"
+    columns = ["--lat-column", "column_3", "--lon-column", "column_4"]
+    noise = ["--mechanism", "laplace", "--error", 800, "--seed", 1]
+    done = run_json("sanitize", "--input", source, "-o", target, *columns, *noise)
+    assert (done["rows"], done["reports"]) == (17_496, 17_496)
+    names = "column_3,column_4,column_3,column_4"
+    assert run_json("audit", source, "--reported", target, "--error", 800, "--columns", names)["ok"]
+    verdict = run_json("audit", source, "--reported", target, "--error", 900, "--columns", names, code=1)
+    assert {"radius", "loss"} & {f["check"] for f in verdict["findings"] if f["flagged"]}

@@ -18,7 +18,14 @@ _GUARD = ("low", "medium", "high")
 @click.option("--lon", type=float, help="Longitude of one place.")
 @click.option("--input", "source", metavar="T", help="A table of places: CSV, Parquet, GeoJSON or GPX.")
 @click.option("-o", "--output", metavar="T", help="The table to write, in any of these formats.")
-@click.option("--mechanism", "kind", type=click.Choice(["elastic", "laplace"]), default="elastic", show_default=True)
+@click.option(
+    "--mechanism",
+    "kind",
+    type=click.Choice(["elastic", "laplace"]),
+    default="elastic",
+    show_default=True,
+    help="By the crowd around, or the same noise everywhere.",
+)
 @click.option(
     "--measure", default="mass", show_default=True, help="Elastic: output measure (mass, uniform, mass^GAMMA)."
 )
@@ -28,7 +35,13 @@ _GUARD = ("low", "medium", "high")
 @click.option("--epsilon", type=float, help="Laplace: epsilon per metre [default: l* within r_small of FILE].")
 @click.option("--error", "error_m", type=float, help="Laplace: mean error in metres.")
 @click.option("--guard", type=click.Choice(_GUARD), help="Laplace: Location Guard's levels (200, 500, 2000 m).")
-@click.option("--outside", type=click.Choice(["error", "drop", "snap"]), default="error", show_default=True)
+@click.option(
+    "--outside",
+    type=click.Choice(["error", "drop", "snap"]),
+    default="error",
+    show_default=True,
+    help="What to do with places that are missing, outside the map or in its frame.",
+)
 @click.option("--lat-column", help="Column of latitudes [default: by its name].")
 @click.option("--lon-column", help="Column of longitudes [default: by its name].")
 @click.option("--user-column", help="Column that says whose a row is, for --sticky and --ledger.")
