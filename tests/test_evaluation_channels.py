@@ -19,7 +19,7 @@ from geoelastic import _kernels as kernels
 from geoelastic.area import Area
 from geoelastic.errors import FileError, InputError
 from geoelastic.evaluation.areas import PAPER_AREAS, StudyArea, read_areas
-from geoelastic.evaluation.baselines import density_snap_channel, grid_snap_channel, location_guard_channels
+from geoelastic.evaluation.baselines import density_snap_channel, grid_snap_channel, location_guard_channel
 from geoelastic.evaluation.calibration import calibrate, laplace_epsilons
 from geoelastic.evaluation.channel import Outputs, channel_from_matrix
 from geoelastic.evaluation.laplace import laplace_channel, laplace_expected_m, laplace_miss, rectangle_mass
@@ -155,10 +155,13 @@ def test_laplace_channel_is_planar_laplace(epsilon: float) -> None:
 
 
 def test_location_guard_is_planar_laplace_at_two_over_radius() -> None:
-    found = location_guard_channels(some_prior(3), GRID)
     prior = some_prior(3)
-    assert measure_utility(found["high"], prior).expected_m == pytest.approx(2000, rel=0.01)
-    assert measure_utility(found["medium"], prior).expected_m == pytest.approx(500, rel=0.02)
+    for level, metres in (("high", 2000), ("medium", 500)):
+        assert measure_utility(location_guard_channel(prior, GRID, level), prior).expected_m == pytest.approx(
+            metres, abs=10
+        )
+    with pytest.raises(InputError, match="'level' must be one of"):
+        location_guard_channel(prior, GRID, "off")
 
 
 # --- utility

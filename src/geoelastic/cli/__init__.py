@@ -18,12 +18,16 @@ _COMMANDS = {
     "bench": "bench",
     "build": "build",
     "demo": "demo",
+    "evaluate": "evaluate",
+    "extract": "extract",
     "fence": "fence",
     "info": "info",
     "ledger": "ledger",
     "map": "map",
     "quality": "quality",
+    "reproduce": "reproduce",
     "sanitize": "sanitize",
+    "serve": "serve",
     "verify": "verify",
 }
 

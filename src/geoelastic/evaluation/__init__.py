@@ -1,1 +1,61 @@
 # SPDX-License-Identifier: Apache-2.0
+"""Mechanisms and check-ins to tables and figures: adversaries, utility, calibration, baselines, the whole study."""
+
+from .adversary import AdversaryError, binary_error, euclidean_error, loss_error
+from .areas import PAPER_AREAS, StudyArea, read_areas
+from .attacks import own_prior_error, repeated_reports, worst_case
+from .baselines import density_snap_channel, grid_snap_channel, location_guard_channel
+from .calibration import calibrate, laplace_epsilons
+from .channel import Channel, Outputs, channel_from_matrix
+from .elastic import distance_table, elastic_channel, expected_errors, mechanism_channel, paper_channel
+from .evaluate import evaluate
+from .homes import home_recovery, lattice_gap
+from .laplace import laplace_channel, laplace_expected_m, laplace_miss
+from .optimal import optimal_gap, optimal_matrix
+from .prior import Prior, prior_from_checkins
+from .report import mechanism_rows
+from .reproduce import reproduce
+from .study import Study, run_study
+from .utility import Utility, measure_utility
+
+__all__ = [
+    "PAPER_AREAS",
+    "AdversaryError",
+    "Channel",
+    "Outputs",
+    "Prior",
+    "Study",
+    "StudyArea",
+    "Utility",
+    "binary_error",
+    "calibrate",
+    "channel_from_matrix",
+    "density_snap_channel",
+    "distance_table",
+    "elastic_channel",
+    "euclidean_error",
+    "evaluate",
+    "expected_errors",
+    "grid_snap_channel",
+    "home_recovery",
+    "laplace_channel",
+    "laplace_epsilons",
+    "laplace_expected_m",
+    "laplace_miss",
+    "lattice_gap",
+    "location_guard_channel",
+    "loss_error",
+    "measure_utility",
+    "mechanism_channel",
+    "mechanism_rows",
+    "optimal_gap",
+    "optimal_matrix",
+    "own_prior_error",
+    "paper_channel",
+    "prior_from_checkins",
+    "read_areas",
+    "repeated_reports",
+    "reproduce",
+    "run_study",
+    "worst_case",
+]

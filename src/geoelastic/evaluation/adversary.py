@@ -27,7 +27,7 @@ from .prior import Prior
 __all__ = ["AdversaryError", "binary_error", "euclidean_error", "loss_error"]
 
 #: side of the squares by which guesses are ruled out together: some hundred groups in a city
-_GROUP_M = 400.0
+_GROUP_M = 300.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,9 +93,12 @@ class _Neighbourhoods:
 
 
 def _neighbourhoods(xy: FloatArray) -> _Neighbourhoods:
-    square = np.floor(xy / _GROUP_M).astype(np.int64)
-    _, member, group = np.unique(square, axis=0, return_index=True, return_inverse=True)
-    group = group.ravel()
+    square = np.floor(xy / _GROUP_M)
+    off_centre = np.hypot(*(xy - (square + 0.5) * _GROUP_M).T)
+    inwards = np.argsort(off_centre, kind="stable")  # the member of a group is its place nearest to the middle
+    _, first, back = np.unique(square[inwards], axis=0, return_index=True, return_inverse=True)
+    member, group = inwards[first], np.empty(len(xy), dtype=np.int64)
+    group[inwards] = back.ravel()
     radius = np.zeros(len(member))
     np.maximum.at(radius, group, np.hypot(*(xy - xy[member[group]]).T))
     return _Neighbourhoods(group, member, radius)
@@ -104,12 +107,16 @@ def _neighbourhoods(xy: FloatArray) -> _Neighbourhoods:
 def _optimal(channel: Channel, prior: Prior, loss: FloatArray, near: _Neighbourhoods | None) -> AdversaryError:
     cost = np.asarray(_membership(channel, prior) @ loss)
     weight = np.asarray(_membership(channel, prior).sum(axis=1), dtype=np.float64)
-    strategy = np.empty(channel.outputs.n, dtype=np.int64)
+    strategy = np.zeros(channel.outputs.n, dtype=np.int64)
     guessed = np.zeros((channel.n_inputs, loss.shape[1]))
-    for part, block in channel.blocks():
+    for part, whole in channel.blocks():
+        possible = np.flatnonzero(whole.any(axis=0))  # for a report that nobody makes any guess will do
+        if not len(possible):
+            continue
+        block = whole[:, possible]
         likely = np.arange(loss.shape[1]) if near is None else _likely(block, cost, weight, near)
         guess = likely[np.argmin(block.T @ cost[:, likely], axis=1)]
-        strategy[part] = guess
+        strategy[part.start + possible] = guess
         used, column = np.unique(guess, return_inverse=True)
         choice = sparse.csr_array((np.ones(len(guess)), (np.arange(len(guess)), column)), shape=(len(guess), len(used)))
         guessed[:, used] += block @ choice

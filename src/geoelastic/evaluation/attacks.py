@@ -15,7 +15,7 @@ from scipy import sparse
 
 from ..errors import InputError, require_count
 from ..levels import FloatArray, IntArray
-from .channel import Channel
+from .channel import BLOCK, Channel
 from .prior import Prior
 
 __all__ = ["OwnPriorError", "RepeatedReports", "WorstCase", "own_prior_error", "repeated_reports", "worst_case"]
@@ -40,7 +40,7 @@ def own_prior_error(channel: Channel, prior: Prior, *, max_users: int | None = N
     chosen = np.linspace(0, prior.n_users - 1, size).round().astype(np.int64)
     binary, metres = np.ones(len(chosen)), np.zeros(len(chosen))
     users = [_user(prior, int(u)) for u in chosen]
-    for _, block in channel.blocks():
+    for _, block in channel.blocks(8 * BLOCK):
         for k, (places, weights, loss) in enumerate(users):
             if len(places) == 1:
                 continue

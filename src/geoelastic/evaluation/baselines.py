@@ -11,22 +11,20 @@ import math
 
 import numpy as np
 
-from ..errors import InputError, require_count, require_positive
+from ..errors import InputError, require_choice, require_count, require_positive
 from ..levels import FloatArray, IntArray
 from ..locations import Grid
 from .channel import Channel, Outputs
 from .laplace import LOCATION_GUARD_EPSILON, laplace_channel
 from .prior import Prior
 
-__all__ = ["density_snap_channel", "grid_snap_channel", "location_guard_channels"]
+__all__ = ["density_snap_channel", "grid_snap_channel", "location_guard_channel"]
 
 
-def location_guard_channels(prior: Prior, grid: Grid) -> dict[str, Channel]:
-    """Planar Laplace at the three levels that the browser extension Location Guard offers."""
-    return {
-        level: laplace_channel(prior, grid, epsilon, name=f"Location Guard, {level}")
-        for level, epsilon in LOCATION_GUARD_EPSILON.items()
-    }
+def location_guard_channel(prior: Prior, grid: Grid, level: str) -> Channel:
+    """Planar Laplace at one of the three levels that the browser extension Location Guard offers."""
+    require_choice("level", level, LOCATION_GUARD_EPSILON)
+    return laplace_channel(prior, grid, LOCATION_GUARD_EPSILON[level], name=f"Location Guard, {level}")
 
 
 def grid_snap_channel(prior: Prior, grid: Grid, *, side_m: float = 2000) -> Channel:

@@ -20,11 +20,19 @@ from ..levels import LEVEL_UNIT, UNREACHABLE, FloatArray, IntArray, level_to_uni
 from ..mechanism.measures import output_measure
 from ..progress import progress_bar
 from .areas import StudyArea
-from .channel import Channel, Outputs
+from .channel import Channel, Outputs, channel_from_matrix
 from .prior import Prior
 from .utility import expected_distance
 
-__all__ = ["DistanceTable", "cells_in", "distance_table", "elastic_channel", "expected_errors", "paper_channel"]
+__all__ = [
+    "DistanceTable",
+    "cells_in",
+    "distance_table",
+    "elastic_channel",
+    "expected_errors",
+    "mechanism_channel",
+    "paper_channel",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +89,13 @@ def elastic_channel(
 
     label = name or f"elastic, output by {output if isinstance(output, str) else 'measure'}, exponent {exponent:g}"
     return _normalised(label, table, weights, _outputs(metric), sound=True)
+
+
+def mechanism_channel(mechanism: Any, prior: Prior, *, name: str = "mechanism") -> Channel:
+    """The channel of any mechanism over a metric's locations, row by row from its `probabilities`."""
+    inputs, rows = np.unique(_locations_of(mechanism.metric, prior), return_inverse=True)
+    matrix = np.stack([mechanism.probabilities(int(i)) for i in inputs])
+    return channel_from_matrix(name, matrix, _outputs(mechanism.metric), rows)
 
 
 def cells_in(metric: Any, area: StudyArea) -> IntArray:

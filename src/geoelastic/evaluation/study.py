@@ -21,7 +21,7 @@ from ..sources.checkins import Checkins
 from .adversary import binary_error, euclidean_error
 from .areas import StudyArea
 from .attacks import own_prior_error, worst_case
-from .baselines import density_snap_channel, grid_snap_channel, location_guard_channels
+from .baselines import density_snap_channel, grid_snap_channel, location_guard_channel
 from .calibration import laplace_epsilons
 from .channel import Channel
 from .elastic import DistanceTable, cells_in, distance_table, elastic_channel, expected_errors, paper_channel
@@ -43,7 +43,7 @@ OWN_PRIOR = ("paper", "laplace=paper", "elastic", "laplace=elastic")
 #: areas are measured on a sub-lattice of this many cells a side, so that a map of any size takes about the same time
 _ERROR_LATTICE = 50
 #: an even sample of users for the adversary with the user's own prior
-_OWN_PRIOR_USERS = 200
+_OWN_PRIOR_USERS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +107,7 @@ class AreaStudy:
                 prior, grid, e, name=f"planar Laplace, utility of '{n}'"
             )
         for level in ("low", "medium", "high"):
-            makers[f"guard-{level}"] = lambda v=level: location_guard_channels(prior, grid)[v]  # type: ignore[misc]
+            makers[f"guard-{level}"] = lambda v=level: location_guard_channel(prior, grid, v)  # type: ignore[misc]
         return makers
 
     def _density(self) -> Channel:

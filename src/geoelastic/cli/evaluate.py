@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`geoelastic evaluate`"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ._common import geo_command, show_progress
+
+
+@geo_command(short_help="Compare mechanisms under Bayesian adversaries on check-ins.")
+@click.argument("file")
+@click.option("--checkins", required=True, metavar="FILE", help="SNAP, Foursquare, CSV or Parquet check-ins.")
+@click.option("--areas", metavar="GEOJSON", help="Polygons, or points with 'size_km' [default: the middle 10 km].")
+@click.option(
+    "--format", "format_", type=click.Choice(["auto", "snap", "foursquare", "table"]), default="auto", show_default=True
+)
+@click.option(
+    "--count", type=click.Choice(["visits", "checkins"]), default="visits", show_default=True,
+    help="Count a user at a place once, or every check-in.",
+)  # fmt: skip
+@click.option("--workers", type=int, default=2, show_default=True, metavar="N", help="Threads.")
+@click.option("-o", "--output", required=True, metavar="DIR", help="Folder for tables, figures and the report.")
+def command(
+    file: str, checkins: str, areas: str | None, format_: str, count: str, workers: int, output: str
+) -> dict[str, Any]:
+    """The paper's evaluation of the metric in FILE: tables, figures and an HTML report in DIR.
+
+    Planar Laplace gets the utility of each elastic mechanism in the first area and is used unchanged in the others. A
+    stopped run is taken up where it was when the same command is given again.
+    """
+    from ..evaluation import evaluate, mechanism_rows, read_areas
+
+    done = evaluate(
+        file, checkins, output, areas=None if areas is None else read_areas(areas), format=format_, count=count,
+        workers=workers, progress=show_progress(),
+    )  # fmt: skip
+    rows = mechanism_rows(done["result"])
+    return {
+        "files": done["files"],
+        "mechanisms": rows,
+        "epsilons": done["result"]["epsilons"],
+        "text": _text(done, rows),
+    }
+
+
+def _text(done: dict[str, Any], rows: list[dict[str, Any]]) -> str:
+    lines = [f"{'area':<16}{'mechanism':<24}{'expected':>10}{'binary':>9}{'Euclidean':>11}  guarantee"]
+    lines += [
+        f"{r['area']:<16}{r['mechanism']:<24}{r['expected_m']:>8.0f} m{r['binary_median']:>9.3f}"
+        f"{r['euclidean_median_m']:>9.0f} m  {'yes' if r['guarantee'] else 'no'}"
+        for r in rows
+    ]
+    return "\n".join([*lines, f"report: {done['files']['report']}"])

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`geoelastic reproduce`"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ._common import geo_command, show_progress
+
+
+@geo_command(short_help="Section 5 of the paper from raw files, in one resumable run.")
+@click.option("--data", required=True, metavar="DIR", help="Folder with the census, points, maps and check-ins.")
+@click.option(
+    "--size", "size_km", type=float, default=75, show_default=True, metavar="KM", help="Side of the Paris map."
+)
+@click.option("--workers", type=int, default=2, show_default=True, metavar="N", help="Threads.")
+@click.option("--skip-sf", is_flag=True, help="Leave San Francisco out.")
+@click.option("-o", "--output", required=True, metavar="OUT", help="Folder for everything that is made.")
+def command(data: str, size_km: float, workers: int, skip_sf: bool, output: str) -> dict[str, Any]:
+    """From the raw files in DIR to two reports in OUT: Paris with the paper's claims one by one, and San Francisco.
+
+    A stopped run is taken up where it was when the same command is given again.
+    """
+    from ..evaluation import reproduce
+
+    done = reproduce(
+        data, output, size_km=size_km, workers=workers, san_francisco=not skip_sf, progress=show_progress()
+    )
+    claims = done["paris"]["claims"]
+    lines = [
+        f"{'holds' if c['holds'] else 'fails'}  [{c['mechanism']}] {c['about']}: {c['found']} ({c['criterion']})"
+        for c in claims
+    ]
+    reports = [part["files"]["report"] for name, part in done.items() if name != "seconds"]
+    lines += [f"report: {path}" for path in reports] + [f"{done['seconds']:.0f} s"]
+    return {"seconds": done["seconds"], "claims": claims, "reports": reports, "text": "\n".join(lines)}

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The paper's figures from a study's numbers: mass map, error map, box plots of errors and of adversaries' errors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..figures.draw import draw_picture, new_figure
+from ..figures.picture import Picture, credit_of
+from ..locations import Grid
+from ..store.atomic import writing
+
+__all__ = ["LABELS", "error_boxes", "maps", "recovery_curves", "save_figure", "trade_off", "user_boxes"]
+
+FORMATS = ("png", "svg", "pdf")
+#: mechanism -> (label, colour)
+LABELS = {
+    "paper": ("EM, cut as in the paper*", "#1b6ca8"),
+    "laplace=paper": ("PL, same utility", "#e4572e"),
+    "paper-box": ("EM, cut and in the box*", "#7ca6c9"),
+    "elastic": ("EM, by mass", "#2e933c"),
+    "laplace=elastic": ("PL, same utility", "#e4572e"),
+    "elastic-sharp": ("EM, by mass squared", "#0b5d1e"),
+    "laplace=elastic-sharp": ("PL, same utility", "#e4572e"),
+    "elastic-uniform": ("EM, even output", "#9bc995"),
+    "grid-2km": ("2 km grid*", "#8d6a9f"),
+    "density": ("squares by density*", "#b8a1c4"),
+    "guard-low": ("Location Guard low", "#f3b49f"),
+    "guard-medium": ("Location Guard medium", "#ee8a6a"),
+    "guard-high": ("Location Guard high", "#c43d17"),
+}
+
+
+def save_figure(figure: Any, folder: Path, name: str) -> list[str]:
+    """The figure as PNG, SVG and PDF; names of the files."""
+    for kind in FORMATS:
+        with writing(folder / f"{name}.{kind}") as temporary:
+            dated = {"Date": None} if kind == "svg" else {"CreationDate": None} if kind == "pdf" else {}
+            figure.savefig(temporary, format=kind, metadata=dated)
+    return [f"{name}.{kind}" for kind in FORMATS]
+
+
+def _window(metric: Any, cells: Any, margin: int) -> tuple[slice, slice, Grid]:
+    """Rows, columns and grid of the smallest rectangle of cells around some cells."""
+    row, col = np.divmod(cells, metric.grid.cols)
+    r0, r1 = max(int(row.min()) - margin, 0), min(int(row.max()) + margin + 1, metric.grid.rows)
+    c0, c1 = max(int(col.min()) - margin, 0), min(int(col.max()) + margin + 1, metric.grid.cols)
+    x, y = metric.grid.cell_to_xy((r0 + r1 - 1) / 2, (c0 + c1 - 1) / 2)
+    lat, lon = metric.grid.area.to_latlon(x, y)
+    grid = Grid.of_shape((r1 - r0, c1 - c0), metric.grid.cell_m, (float(lat), float(lon)))
+    return slice(r0, r1), slice(c0, c1), grid
+
+
+def maps(metric: Any, study: dict[str, Any], area_cells: Sequence[Any]) -> Any:
+    """Two maps of the areas: the mass of each cell, and the expected error E(x)."""
+    credit = credit_of(metric.info)
+    rows, cols, grid = _window(metric, np.concatenate(area_cells), 5)
+    density = (metric.mass / metric.locations.area_cells)[metric.locations.owner]
+    errors = np.full(metric.grid.shape, np.nan)
+    inside = np.zeros(metric.grid.shape, dtype=np.int64)
+    for k, (cells, part) in enumerate(zip(area_cells, study["areas"].values(), strict=True), start=1):
+        found = part["errors"]
+        step = int(found["step"])
+        for r, c, value in zip(found["row"], found["col"], found["elastic_m"], strict=True):
+            errors[r : r + step, c : c + step] = value
+        inside.ravel()[cells] = k
+    region = (inside[rows, cols],)
+    shown = np.where(density > 0, density, np.nan)[rows, cols]
+    figure = new_figure(14, 14 * grid.rows / grid.cols / 2 + 1.2)
+    left, right = figure.subplots(1, 2)
+    mass = Picture(grid, shown, "Privacy mass m(x)", "mass per cell", log=True, regions=region, credit=credit)
+    draw_picture(left, mass)
+    note = "elastic mechanism, output by mass"
+    error = Picture(
+        grid, errors[rows, cols], "Expected error E(x)", "metres", log=True, regions=region, note=note, credit=credit,
+        backdrop=np.zeros(grid.shape),
+    )  # fmt: skip
+    draw_picture(right, error)
+    return figure
+
+
+def error_boxes(study: dict[str, Any]) -> Any:
+    """The paper's box plot of the expected error of each location, per area."""
+    names = list(study["areas"])
+    groups = [
+        (f"{name}\n{label}", study["areas"][name]["errors"][key], colour)
+        for key, label, colour in (("paper_m", "cut*", "#1b6ca8"), ("elastic_m", "by mass", "#2e933c"))
+        for name in names
+    ]
+    return _boxes(groups, "Expected error E(x) of each location", "metres", log=True)
+
+
+def user_boxes(study: dict[str, Any], key: str, mechanisms: Sequence[str], title: str, unit: str) -> Any:
+    """Per-user box plots of an adversary's error, areas side by side."""
+    groups = [
+        (f"{name}\n{LABELS[m][0]}", part["mechanisms"][m][key], LABELS[m][1])
+        for name, part in study["areas"].items()
+        for m in mechanisms
+        if m in part["mechanisms"]
+    ]
+    return _boxes(groups, title, unit, log=False)
+
+
+def _boxes(groups: Sequence[tuple[str, Any, str]], title: str, unit: str, *, log: bool) -> Any:
+    figure = new_figure(max(6.0, 1.5 * len(groups)), 4.6)
+    axes = figure.subplots()
+    drawn = axes.boxplot(
+        [np.asarray(values, dtype=float) for _, values, _ in groups], whis=(5, 95), showfliers=False, patch_artist=True,
+        tick_labels=[label for label, _, _ in groups], medianprops={"color": "black"}, widths=0.6,
+    )  # fmt: skip
+    for box, (_, _, colour) in zip(drawn["boxes"], groups, strict=True):
+        box.set_facecolor(colour)
+        box.set_alpha(0.75)
+    if log:
+        axes.set_yscale("log")
+    axes.set_title(title, loc="left", fontweight="bold", fontsize=11)
+    axes.set_ylabel(unit)
+    axes.tick_params(axis="x", labelsize=8)
+    axes.grid(axis="y", alpha=0.3)
+    axes.set_xlabel("boxes: quartiles; whiskers: 5 % and 95 %; * no guarantee", fontsize=7, loc="left")
+    return figure
+
+
+def trade_off(study: dict[str, Any]) -> Any:
+    """Every mechanism: expected distance of its report against the adversary's expected error, one panel an area."""
+    figure = new_figure(6.4 * len(study["areas"]), 5)
+    for axes, (name, part) in zip(
+        np.atleast_1d(figure.subplots(1, len(study["areas"]))), study["areas"].items(), strict=True
+    ):
+        for m, result in part["mechanisms"].items():
+            label, colour = LABELS[m]
+            marker = "o" if result["sound"] else "x"
+            axes.plot(result["expected_m"], result["euclidean_m"], marker, color=colour, markersize=8)
+            axes.annotate(label, (result["expected_m"], result["euclidean_m"]), fontsize=7, xytext=(4, 4),
+                          textcoords="offset points")  # fmt: skip
+        axes.set_xscale("log")
+        axes.set_title(name, loc="left", fontweight="bold", fontsize=11)
+        axes.set_xlabel("expected distance of the report, m (crosses: no guarantee)")
+        axes.set_ylabel("adversary's expected error, m")
+        axes.grid(alpha=0.3)
+    return figure
+
+
+def recovery_curves(recovery: dict[str, Any]) -> Any:
+    """Home recovery against the number of reports."""
+    figure = new_figure(11, 4.2)
+    left, right = figure.subplots(1, 2)
+    for name, result in recovery["results"].items():
+        left.errorbar(
+            result["n"], result["recovered"], yerr=result["stderr_recovered"], marker="o", markersize=4, label=name
+        )
+        right.plot(result["n"], result["bayes_m"], marker="o", markersize=4, label=name)
+    for axes, title, unit in (
+        (left, "Home found (the very cell)", "probability"),
+        (right, "Distance of the best guess", "metres"),
+    ):
+        axes.set_xscale("log")
+        axes.set_title(title, loc="left", fontweight="bold", fontsize=11)
+        axes.set_xlabel("reports from one place")
+        axes.set_ylabel(unit)
+        axes.grid(alpha=0.3)
+    left.legend(fontsize=8)
+    return figure
