@@ -16,7 +16,7 @@ from geoelastic.errors import InputError, MassError, OutsideError
 from geoelastic.fences.choice import random_core, widened
 from geoelastic.fences.crowds import Crowd, area_crowd, metric_crowd, osm_crowd
 from geoelastic.fences.places import Place
-from geoelastic.fences.shapes import fences_to_cells
+from geoelastic.fences.shapes import cells_to_shape, fences_to_cells
 from geoelastic.fences.suggest import draw_fence, suggest_fences
 from geoelastic.locations import Grid, uniform
 from geoelastic.mechanism.randomness import SeededRandom
@@ -169,14 +169,30 @@ def test_every_place_has_one_fence_and_kept_fences_stay():
     fences, notes = suggest_fences(places, lambda place: crowd, rng=SeededRandom(seed))
     assert [fence.label for fence in fences] == ["home", "work"]
     assert notes == ["place: inside a fence drawn for another place; no second one"]
-    again, notes = suggest_fences(places, lambda place: crowd, keep=[fence.shape for fence in fences])
+    again, notes = suggest_fences(places, lambda place: crowd, keep=[(fence.shape, fence.label) for fence in fences])
     assert again == []
-    assert len(notes) == 3
+    assert notes[:3] == [f"{name}: inside a fence that is kept; no new one" for name in ("home", "place", "work")]
     assert fences[0].properties().keys() == {"name", "area_km2", "holds", "unit"}
     far, notes = suggest_fences([Place("home", 10.0, 10.0, 9, 9, 9)], lambda place: crowd)
     assert far == []
     assert notes[0].startswith("home: no fence: the place is outside the map")
     assert "10.0" not in notes[0]
+
+
+def test_a_place_at_the_rim_of_another_fence_gets_its_own():
+    crowd = crowd_of(np.ones(GRID.shape), 20.0, margin_m=300)
+    cells = np.zeros(GRID.shape, dtype=bool)
+    cells[8:16, 4:16] = True
+    kept = cells_to_shape(GRID, cells)
+    deep, shallow = (
+        Place("work", *map(float, GRID.cell_to_latlon(row, 10)), days=9, nights=0, workdays=9) for row in (12, 15)
+    )
+    for place, name, drawn in ((deep, "home", 0), (shallow, "home", 1), (shallow, "work", 0), (shallow, None, 0)):
+        fences, notes = suggest_fences([place], lambda place: crowd, keep=[(kept, name)], rng=SeededRandom(1))
+        assert len(fences) == drawn
+        assert len(notes) == 1
+    fences, notes = suggest_fences([shallow], lambda place: crowd, keep=[(kept, "home")])
+    assert notes == ["the fences of home and work overlap or touch: in a metric they are one"]
 
 
 @pytest.mark.data

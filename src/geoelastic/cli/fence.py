@@ -85,7 +85,7 @@ def suggest(
     places = find_places(trace, timezone=timezone, min_days=min_days)
     chosen = [place for place in places if not only or place.label in only]
     kept = read_named_fences(keep) if keep else []
-    fences, notes = suggest_fences(chosen, _crowd_of(**crowd), keep=[shape for shape, _ in kept])
+    fences, notes = suggest_fences(chosen, _crowd_of(**crowd), keep=[(shape, note.get("name")) for shape, note in kept])
     if not fences and not kept:
         found = "; ".join(notes) or f"the traces show none of {', '.join(only)}"
         raise InputError(f"no fence could be drawn: {found}")

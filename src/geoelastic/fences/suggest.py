@@ -5,10 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
+import numpy as np
 import shapely
 
+from ..area import Area
 from ..errors import MassError, OutsideError
 from .choice import Draws, random_core, widened
 from .crowds import Crowd
@@ -22,10 +25,11 @@ CrowdOf = Callable[[Place], Crowd]
 
 @dataclass(frozen=True, eq=False)
 class SuggestedFence:
-    """A fence and what it holds. Nothing of the trace is in it but that a place of this kind is somewhere inside."""
+    """A fence and what its core holds. Of the trace it says only that a place of this kind is somewhere in the core."""
 
     label: str
     shape: Any
+    core: Any
     area_km2: float
     holds: float
     unit: str
@@ -44,32 +48,58 @@ def draw_fence(place: Place, crowd: Crowd, *, rng: Draws | None = None) -> Sugge
     """A fence for one place; see `geoelastic.fences.choice` for what it does not give away."""
     core = random_core(crowd, place.lat, place.lon, rng=rng)
     fence = widened(core, crowd.margin_m / crowd.grid.cell_m)
-    area_km2 = (crowd.grid.cell_m / 1000) ** 2 * int(fence.sum())
     return SuggestedFence(
-        place.label, cells_to_shape(crowd.grid, fence), area_km2, float(crowd.cells[core].sum()), crowd.unit
+        label=place.label,
+        shape=cells_to_shape(crowd.grid, fence),
+        core=cells_to_shape(crowd.grid, core),
+        area_km2=(crowd.grid.cell_m / 1000) ** 2 * int(fence.sum()),
+        holds=float(crowd.cells[core].sum()),
+        unit=crowd.unit,
     )
 
 
 def suggest_fences(
-    places: Sequence[Place], crowd_of: CrowdOf, *, keep: Iterable[Any] = (), rng: Draws | None = None
+    places: Sequence[Place],
+    crowd_of: CrowdOf,
+    *,
+    keep: Iterable[tuple[Any, str | None]] = (),
+    rng: Draws | None = None,
 ) -> tuple[list[SuggestedFence], list[str]]:
-    """Fences for the places, and a note for each place that gets none of its own.
+    """Fences for the places, and notes: which places get none of their own, and which fences are one on a map.
 
-    A place inside a fence of `keep` (shapes that are already in use) or inside one just drawn is covered: drawing again
-    for the same place would narrow it down to the intersection.
+    `keep`: shapes already in use, each with the label of its place if that is known. A place is not fenced twice,
+    because two fences narrow it down to their intersection: not if it lies in a kept fence with its label or without
+    one, nor if it lies deep in any fence, in the core of one just drawn or half of `margin_m` inside a kept one. At the
+    rim of another place's fence it gets its own, since tracks are seen close by.
     """
     fences: list[SuggestedFence] = []
     notes: list[str] = []
     kept = list(keep)
     for place in places:
         point = shapely.Point(place.lon, place.lat)
-        if any(shape.intersects(point) for shape in kept):
-            notes.append(f"{place.label}: inside a fence that is kept; no new one")
-        elif any(fence.shape.intersects(point) for fence in fences):
-            notes.append(f"{place.label}: inside a fence drawn for another place; no second one")
-        else:
-            try:
-                fences.append(draw_fence(place, crowd_of(place), rng=rng))
-            except (MassError, OutsideError) as error:
-                notes.append(f"{place.label}: no fence: {error}")
+        try:
+            crowd = crowd_of(place)
+            if any(_is_kept(shape, label, place, crowd.margin_m) for shape, label in kept):
+                notes.append(f"{place.label}: inside a fence that is kept; no new one")
+            elif any(fence.core.intersects(point) for fence in fences):
+                notes.append(f"{place.label}: inside a fence drawn for another place; no second one")
+            else:
+                fences.append(draw_fence(place, crowd, rng=rng))
+        except (MassError, OutsideError) as error:
+            notes.append(f"{place.label}: no fence: {error}")
+    shapes = [*((label or "a kept one", shape) for shape, label in kept), *((f.label, f.shape) for f in fences)]
+    notes += [
+        f"the fences of {name} and {other} overlap or touch: in a metric they are one"
+        for (name, shape), (other, second) in combinations(shapes, 2)
+        if shape.intersects(second)
+    ]
     return fences, notes
+
+
+def _is_kept(shape: Any, label: str | None, place: Place, margin_m: float) -> bool:
+    if not shape.intersects(shapely.Point(place.lon, place.lat)):
+        return False
+    plane = Area.around(place.lat, place.lon, size_km=1)
+    # its own place is at least the margin less a cell's diagonal inside, whatever it was called then
+    border = shapely.transform(shape.boundary, lambda p: np.column_stack(plane.to_xy(p[:, 1], p[:, 0])))
+    return label in (None, place.label) or bool(border.distance(shapely.Point(0, 0)) >= margin_m / 2)
