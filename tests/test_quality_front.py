@@ -40,7 +40,7 @@ def test_several_sources_in_one_recipe(tmp_path: Path) -> None:
     quality = ge.quality_from_source(recipe(tmp_path), AREA)
     assert quality.cells.sum() == 2 * 11 + 3
     assert sorted(quality.cells[quality.cells > 0].tolist()) == [2 * 4 + 1, 2 * 7 + 2]
-    assert quality.info["licence"] == ["us"]
+    assert quality.info["licence"] == "us"
     assert quality.info["layers"]["people"]["quality"] == 22
     assert str(tmp_path) not in json.dumps(quality.info)
 
@@ -160,7 +160,7 @@ def test_the_recipe_of_paris() -> None:
         assert layers[name]["quality"] == 3 * layers[name]["features"]
     assert int((restaurants["Endyear"] == 2022).sum()) == 13_716
     assert quality.cells.sum() == pytest.approx(sum(layer["quality"] for layer in layers.values()))
-    assert set(quality.info["licence"]) == {
+    assert set(quality.info["licence"].split("; ")) == {
         "INSEE, Filosofi 2019",
         "Who's On First",
         "© OpenStreetMap contributors, ODbL 1.0",

@@ -218,7 +218,7 @@ def test_xml_plain_and_compressed(tmp_path: Path, name: str) -> None:
     quality = ge.quality_from_osm(path)
     assert quality.grid.shape == (12, 23)
     assert quality.cells.sum() == 3
-    assert quality.info["licence"] == ["© OpenStreetMap contributors, ODbL 1.0"]
+    assert quality.info["licence"] == "© OpenStreetMap contributors, ODbL 1.0"
 
 
 def test_opening_hours_by_day_and_night(tmp_path: Path) -> None:

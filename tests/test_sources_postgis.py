@@ -83,7 +83,7 @@ def test_a_part_of_the_area(dsn: str) -> None:
 def test_without_an_area_the_features_give_the_box(dsn: str) -> None:
     quality = ge.quality_from_postgis(dsn)
     assert quality.info["source"] == ["PostgreSQL database 'helsinki'"]
-    assert quality.info["licence"] == ["© OpenStreetMap contributors, ODbL 1.0"]
+    assert quality.info["licence"] == "© OpenStreetMap contributors, ODbL 1.0"
     assert quality.cells.sum() == pytest.approx(sum(x["quality"] for x in quality.info["layers"].values()))
 
 

@@ -92,5 +92,5 @@ def _lines(facts: dict[str, Any], info: dict[str, Any]) -> list[tuple[str, str]]
         if name in info:
             lines.append((name, ", ".join(f"{key} {value}" for key, value in info[name].items())))
     lines += [("note", note) for note in info.get("notes", [])]
-    lines += [("licence", text) for text in info.get("licence", [])]
+    lines += [("licence", info["licence"])] if info.get("licence") else []
     return [*lines, ("written", f"{facts['output']} ({facts['bytes'] / 1000:,.0f} kB)")]

@@ -161,7 +161,7 @@ def _account(recipe: Recipe, placed: Sequence[_Placed], amounts: Amounts) -> dic
         "kind": "quality",
         "source": [s.get("source") for s in sources],
         "timestamp": next(iter(stamps.values())) if len(stamps) == 1 else (stamps or None),
-        "licence": sorted({text for text in licences if text}),
+        "licence": "; ".join(sorted({text for text in licences if text})),
         "recipe": {"name": recipe.name, "about": recipe.about, "layers": [_describe(layer) for layer in recipe.layers]},
         "layers": layers,
         "dropped": {str(p.batch.features.info.get("source")): dict(p.batch.features.dropped) for p in placed},
