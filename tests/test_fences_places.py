@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from geoelastic.errors import InputError
+from geoelastic.errors import InputError, MissingExtraError
 from geoelastic.fences.commuters import synthetic_commuters
 from geoelastic.fences.places import find_places, local_clock
 from geoelastic.fences.stays import Stay, find_stays, weighted_median
@@ -167,6 +168,12 @@ def test_one_recurrent_place_from_as_few_days_as_asked():
     assert labels(rows, min_days=2) == [("home", *HOME)]
     with pytest.raises(InputError, match="no recurrent place"):
         labels(rows)
+
+
+def test_clustering_needs_its_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sklearn.cluster", None)
+    with pytest.raises(MissingExtraError, match=r"scikit-learn.*pip install 'geoelastic\[traces\]'"):
+        labels(days_of(range(4), [(0, 6, *HOME)]))
 
 
 def test_a_stay_knows_its_length():

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geoelastic.errors import FileError, InputError
+from geoelastic.errors import FileError, InputError, MissingExtraError
 from geoelastic.sources.traces import Fix, Trace, clean_trace, haversine_m, read_traces
 
 GEOLIFE = Path(__file__).parents[2] / "shared" / "data" / "gps" / "geolife_sample_skmob.txt.gz"
@@ -202,6 +203,13 @@ def test_bad_rows_are_counted_and_the_rest_kept(tmp_path):
     (trace,) = read_traces(tmp_path / "t.csv")
     assert len(trace) == 2
     assert trace.dropped == {"unreadable": 2}
+
+
+def test_gpx_needs_its_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "gpxpy", None)
+    (tmp_path / "a.gpx").write_text(FORMATS["a.gpx"])
+    with pytest.raises(MissingExtraError, match=r"gpxpy.*pip install 'geoelastic\[traces\]'"):
+        read_traces(tmp_path / "a.gpx")
 
 
 def test_a_trace_checks_itself():
