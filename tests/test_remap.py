@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -158,3 +159,26 @@ def test_laplace_remap_at_the_180th_meridian_and_bad_priors() -> None:
     for arguments in ([[], []], [[1.0], [1.0, 2.0]], [[1.0], [1.0], [0.0]], [[1.0], [1.0], [math.nan]]):
         with pytest.raises(InputError, match="must be"):
             RemappedLaplace(noise, *arguments)
+
+
+@pytest.mark.jit
+def test_where_the_prior_is_silent_a_report_stays() -> None:
+    cells = np.full((12, 12), 0.2)
+    mass = ge.Mass.from_array(cells, cell_m=200, origin=(48.85, 2.35))
+    metric = ge.build_metric(mass, method="paper", layout="uniform", l_from=0, l_top=math.log(2))
+    i = int(np.flatnonzero(metric.secret)[40])
+    x, y = metric.xy[i]
+    corners = [(x - 50, y - 50), (x + 50, y - 50), (x + 50, y + 50), (x - 50, y + 50), (x - 50, y - 50)]
+    ring = [tuple(float(v) for v in reversed(metric.grid.area.to_latlon(*corner))) for corner in corners]
+    fenced = ge.ElasticMechanism(metric.with_fences([{"type": "Polygon", "coordinates": [ring]}]))
+    inside = np.flatnonzero(fenced.metric.fence > 0)
+    prior = np.where(fenced.metric.fence > 0, 0.0, 1.0)
+    silent = Remapped(fenced, prior)
+    assert silent.remap(int(inside[0])) == tuple(fenced.metric.xy[inside[0]])
+    with pytest.raises(InputError, match="rules out"):
+        silent.posterior(int(inside[0]))
+    only = Remapped(fenced, 1 - prior)
+    assert only.posterior(int(inside[0])).sum() == pytest.approx(1)
+    frame = only.sanitize_frame(pa.table({"lat": [metric.latlon(i)[0]], "lon": [metric.latlon(i)[1]]}))
+    assert frame.num_rows == 1
+    assert (only.exponent, only.measure is fenced.measure) == (fenced.exponent, True)

@@ -136,6 +136,34 @@ def test_geoparquet_in_any_reference_system(tmp_path: Path) -> None:
     assert "bbox" not in json.loads(parquet.read_schema(tmp_path / "b.parquet").metadata[b"geo"])["columns"]["geometry"]
 
 
+def test_bad_parquet(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    path.write_bytes(b"PAR1 not really")
+    with pytest.raises(FileError, match="not a whole Parquet"):
+        open_stream(path)
+    table = pa.table({"geometry": [b"x"]})
+    for geo, message in [
+        (b"{", "must follow GeoParquet"),
+        (b'{"primary_column": "geometry", "columns": {}}', "must follow GeoParquet"),
+        (b'{"primary_column": "geometry", "columns": {"geometry": {"encoding": "point"}}}', "encoded as WKB"),
+    ]:
+        parquet.write_table(table.replace_schema_metadata({b"geo": geo}), path)
+        with pytest.raises(InputError, match=message):
+            open_stream(path)
+    shapely = pytest.importorskip("shapely")
+    line = pa.table({"geometry": [shapely.to_wkb(shapely.LineString([(0, 0), (1, 1)]))]})
+    geo = b'{"primary_column": "geometry", "columns": {"geometry": {"encoding": "WKB"}}}'
+    parquet.write_table(line.replace_schema_metadata({b"geo": geo}), path)
+    with pytest.raises(InputError, match="must be a point"):
+        places(path)
+
+
+def test_nested_columns_cannot_be_text(tmp_path: Path) -> None:
+    parquet.write_table(pa.table({"lat": [1.0], "lon": [2.0], "tags": [["a"]]}), tmp_path / "a.parquet")
+    with pytest.raises(InputError, match="cannot be written as CSV"):
+        copy(tmp_path / "a.parquet", tmp_path / "b.csv")
+
+
 def test_pandas_reads_its_own_table_back(tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(

@@ -18,10 +18,12 @@ from pyarrow import parquet
 import geoelastic as ge
 from geoelastic.cli import main
 from geoelastic.errors import FileError, FrameError, InputError, OutsideError
+from geoelastic.mechanism import tables
 from geoelastic.mechanism.placement import Placement, Tally
 from geoelastic.mechanism.release import charge, choose_mechanism
 from geoelastic.mechanism.sticky import KeyedRandom, Sticky, load_key, new_key
 from geoelastic.mechanism.tables import sanitize_arrays
+from geoelastic.sources.streams import textfile
 from statistical.toolbox import assert_draws
 
 #: Almost every test here needs a built metric.
@@ -241,6 +243,19 @@ def test_files_are_streamed_in_order(
         ge.sanitize_file(mechanism, source, tmp_path / "e.csv", users="nobody")
 
 
+def test_batches_do_not_show(
+    metric: ge.Metric, places: tuple[np.ndarray, np.ndarray], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many = tuple(np.tile(column, 40) for column in places)
+    source = write_csv(tmp_path / "a.csv", many)
+    ge.sanitize_file(Identity(metric), source, tmp_path / "whole.csv")
+    monkeypatch.setattr(textfile, "_BLOCK_BYTES", 4000)
+    for rows in (1, 500):
+        monkeypatch.setattr(tables, "_BATCH_ROWS", rows)
+        assert ge.sanitize_file(Identity(metric), source, tmp_path / "parts.csv", progress=True)["rows"] == 2400
+        assert (tmp_path / "parts.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
+
+
 def test_nothing_is_released_if_the_ledger_cannot_be_charged(
     mechanism: ge.ElasticMechanism, places: tuple[np.ndarray, np.ndarray], tmp_path: Path
 ) -> None:
@@ -277,7 +292,7 @@ def test_sticky_reports_repeat_and_depend_on_key_user_and_place(mechanism: ge.El
 def test_over_all_keys_sticky_reports_follow_the_probabilities(mechanism: ge.ElasticMechanism) -> None:
     i = int(np.flatnonzero(mechanism.metric.secret)[25])
     sticky = Sticky(mechanism, KEY)
-    drawn = [int(sticky.for_user(str(k)).sample(i)[0]) for k in range(4000)]
+    drawn = [int(sticky.for_user(str(k)).sample(i)[0]) for k in range(1500)]
     assert_draws(drawn, mechanism.probabilities(i))
 
 
@@ -349,6 +364,14 @@ def test_charges(fenced: ge.ElasticMechanism) -> None:
 def test_choices_that_do_not_fit(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         choose_mechanism(arguments.pop("kind"), None, **arguments)
+
+
+def test_laplace_takes_its_level_from_the_map() -> None:
+    quality = ge.Quality(ge.Grid.of_shape((40, 40), 100, (48.85, 2.35)), np.ones((40, 40)))
+    mass = ge.mass_from_quality(quality, r_small=250, r_large=1500)
+    metric = ge.build_metric(mass, method="paper", layout="uniform", l_from=0, l_top=0.5, requirement=ge.Quadratic(0.5))
+    noise = choose_mechanism("laplace", metric)
+    assert noise.epsilon == pytest.approx(0.5 / 250)
 
 
 @pytest.fixture(scope="module")
