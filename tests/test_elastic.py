@@ -8,15 +8,15 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from maps import PARIS, small_metric
-from reference.layouts import mean_distance
-from reference.mechanism import exact_probabilities
-from statistical.toolbox import assert_draws
 
 import geoelastic as ge
 from geoelastic.fences import disc
 from geoelastic.mechanism.randomness import uniform_below
 from geoelastic.mechanism.sampler import Sampler, _Line, draw_full
+from maps import PARIS, small_metric
+from reference.layouts import mean_distance
+from reference.mechanism import exact_probabilities
+from statistical.toolbox import assert_draws
 
 
 class Pointer:

@@ -10,14 +10,14 @@ from itertools import product
 
 import numpy as np
 import pytest
-from maps import PARIS, small_mass, small_metric
-from reference.mechanism import INF, exact_probabilities, exp_lower, exp_upper
 
 import geoelastic as ge
 from geoelastic.fences import disc
 from geoelastic.locations import Grid, uniform
 from geoelastic.mechanism.weights import HALF, exponent_fraction, make_weights
 from geoelastic.metric import Graph, Metric
+from maps import PARIS, small_mass, small_metric
+from reference.mechanism import INF, exact_probabilities, exp_lower, exp_upper
 
 OUTPUTS = ["mass", "uniform", "mass^2"]
 

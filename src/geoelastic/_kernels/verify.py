@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verifier's own search: a binary heap over the edge list's adjacency. It shares no line with the builders on
-purpose."""
+"""The verifier's own search over the edge list's adjacency. It shares no line with the builders, on purpose."""
 
 import numpy as np
 from numba import njit
@@ -27,39 +26,6 @@ def adjacency(n, tail, tip, level):
 
 
 @njit(cache=True, nogil=True)
-def _push(heap, size, key):
-    heap[size] = key
-    child = size
-    while child > 0:
-        parent = (child - 1) >> 1
-        if heap[parent] <= heap[child]:
-            break
-        heap[parent], heap[child] = heap[child], heap[parent]
-        child = parent
-    return size + 1
-
-
-@njit(cache=True, nogil=True)
-def _pop(heap, size):
-    top = heap[0]
-    size -= 1
-    last = heap[size]
-    hole = 0
-    while True:
-        child = 2 * hole + 1
-        if child >= size:
-            break
-        if child + 1 < size and heap[child + 1] < heap[child]:
-            child += 1
-        if heap[child] >= last:
-            break
-        heap[hole] = heap[child]
-        hole = child
-    heap[hole] = last
-    return top, size
-
-
-@njit(cache=True, nogil=True)
 def check_balls(offset, vertex, cost, mass, table, sources, probes, whole):
     """Check sum of mass within D >= table[D] for every integer level D, at each source.
 
@@ -70,35 +36,24 @@ def check_balls(offset, vertex, cost, mass, table, sources, probes, whole):
     """
     top = np.int64(table.size - 1)
     n = offset.size - 1
-    best = np.full(n, np.int64(2**62), np.int64)
-    done = np.zeros(n, np.bool_)
-    heap = np.empty(vertex.size + 1, np.int64)
-    touched = np.empty(vertex.size + 1, np.int32)
+    far = np.int64(2**62)
+    best = np.full(n, far, np.int64)
+    shelf = np.full(top + 1, -1, np.int64)  # shelf[d]: the last note that was filed at distance d
+    noted = np.empty(vertex.size + 1, np.int32)
+    below = np.empty(vertex.size + 1, np.int64)
     least = np.full(sources.size, np.inf)
     level = np.zeros(sources.size, np.int32)
     holds = np.ones(sources.size, np.bool_)
     profile = np.full((sources.size if whole else 0, probes.size), np.nan)
     for k in range(sources.size):
-        source = sources[k]
-        best[source] = 0
-        size = _push(heap, 0, np.int64(source))
-        touched[0] = source
-        count = 1
+        best[sources[k]] = 0
+        noted[0], below[0], shelf[0] = sources[k], -1, 0
+        count = np.int64(1)
         inside = np.int64(0)
-        reached = np.int64(0)
         probe = 0
-        while True:
-            if size == 0:
-                d, v = top + 1, -1
-            else:
-                key, size = _pop(heap, size)
-                d, v = key >> 32, np.int32(key & 0xFFFFFFFF)
-                if d <= top and (done[v] or best[v] != d):
-                    continue
-                if d > top:
-                    d, v = top + 1, -1
-            if d > reached:
-                if table[d - 1] > 0:
+        for d in range(top + 2):
+            if d > top or shelf[d] >= 0:
+                if d > 0 and table[d - 1] > 0:
                     if inside < table[d - 1]:
                         holds[k] = False
                     if inside / table[d - 1] < least[k]:
@@ -108,20 +63,25 @@ def check_balls(offset, vertex, cost, mass, table, sources, probes, whole):
                     if table[probes[probe]] > 0:
                         profile[k, probe] = inside / table[probes[probe]]
                     probe += 1
-                reached = d
-            if v < 0 or (not whole and inside >= table[top]):
+            if d > top or (not whole and inside >= table[top]):
                 break
-            done[v] = True
-            inside += mass[v]
-            for a in range(offset[v], offset[v + 1]):
-                u = vertex[a]
-                through = d + cost[a]
-                if through < best[u] and through <= top:
-                    best[u] = through
-                    size = _push(heap, size, (through << 32) | u)
-                    touched[count] = u
-                    count += 1
-        for t in range(count):
-            best[touched[t]] = np.int64(2**62)
-            done[touched[t]] = False
+            while shelf[d] >= 0:
+                note = shelf[d]
+                shelf[d] = below[note]
+                v = noted[note]
+                if best[v] != d:
+                    continue
+                inside += mass[v]
+                best[v] = -d - 1  # settled: no path is shorter than a negative one
+                for a in range(offset[v], offset[v + 1]):
+                    u = vertex[a]
+                    through = d + cost[a]
+                    if through < best[u] and through <= top:
+                        best[u] = through
+                        noted[count], below[count] = u, shelf[through]
+                        shelf[through] = count
+                        count += 1
+        for note in range(count):
+            best[noted[note]] = far
+        shelf[:] = -1
     return least, level, holds, profile
