@@ -39,7 +39,7 @@ def part(city: ge.Metric) -> ge.Metric:
 
 @pytest.mark.jit
 def test_cells_and_scales_are_those_of_the_map(city: ge.Metric, part: ge.Metric) -> None:
-    assert part.n < city.n / 2
+    assert part.n < 0.6 * city.n
     for i in range(0, part.n, 17):
         lat, lon = part.latlon(i)
         j = city.locate(lat, lon)

@@ -27,6 +27,7 @@ from .conformal import conformal_graph
 from .graph import Graph
 from .metric import Metric
 from .threads import in_parts
+from .tiled_metric import TiledMetric
 
 __all__ = ["extract"]
 
@@ -34,6 +35,8 @@ REVEALS = (
     "Who serves this file learns that somebody asked for this region, and when. "
     "Which region is in use shows in every report: take it by habit, not by where you are, and keep it on the way."
 )
+#: A region whose border runs along cells does not take in the next ones for a rounding error, in cells.
+_SLIVER = 1e-6
 
 
 def extract(metric: Metric, area: Area, *, workers: int | None = None, progress: bool = False) -> Metric:
@@ -42,20 +45,24 @@ def extract(metric: Metric, area: Area, *, workers: int | None = None, progress:
     `info["extract"]` states the box, how many locations were moved to the frame, and what asking for the region
     reveals.
     """
+    whole, (south, west) = metric, (0, 0)
+    if isinstance(metric, TiledMetric):
+        metric, (south, west) = metric.near(area)
     box = _whole_box(metric.locations, _box(metric.grid, area))
     cut = _cut(metric, box)
     short = _short(cut, workers)
-    framed = (short | ~metric.secret[_numbers(metric, cut, box)])[cut.locations.owner]
-    if framed.all():
+    beyond = short | ~metric.secret[_numbers(metric, cut, box)]
+    framed = beyond[cut.locations.owner]
+    if np.all(beyond | (cut.fence > 0)):
         raise InputError(
             "the region has no location with enough crowd inside it to hide in: ask for a larger region, "
             f"this one is {cut.grid.cols * cut.grid.cell_m / 1000:g} x {cut.grid.rows * cut.grid.cell_m / 1000:g} km"
         )
     statement = {
-        "row": box[0], "col": box[1], "rows": cut.grid.rows, "cols": cut.grid.cols,
-        "map_rows": metric.grid.rows, "map_cols": metric.grid.cols,
+        "row": box[0] + south, "col": box[1] + west, "rows": cut.grid.rows, "cols": cut.grid.cols,
+        "map_rows": whole.grid.rows, "map_cols": whole.grid.cols,
         "locations": cut.n, "framed": int(np.count_nonzero(cut.locations.first_of(framed))),
-        "map_graph_sha256": metric.certificate.get("graph_sha256", ""), "reveals": REVEALS,
+        "map_graph_sha256": whole.certificate.get("graph_sha256", ""), "reveals": REVEALS,
     }  # fmt: skip
     cut = replace(cut, framed=framed, info=dict(metric.info) | {"extract": statement})
     return certified(cut, workers=workers, progress=progress)
@@ -68,8 +75,9 @@ def _box(grid: Grid, area: Area) -> tuple[int, int, int, int]:
     x = np.concatenate([t, t, -edge, edge]) * area.width_m
     y = np.concatenate([-edge, edge, t, t]) * area.height_m
     x, y = grid.area.to_xy(*area.to_latlon(x, y))
-    low = np.floor(np.array([np.min(y) / grid.cell_m + grid.rows / 2, np.min(x) / grid.cell_m + grid.cols / 2]))
-    high = np.ceil(np.array([np.max(y) / grid.cell_m + grid.rows / 2, np.max(x) / grid.cell_m + grid.cols / 2]))
+    middle = np.array(grid.shape) / 2
+    low = np.floor(np.array([np.min(y), np.min(x)]) / grid.cell_m + middle + _SLIVER)
+    high = np.ceil(np.array([np.max(y), np.max(x)]) / grid.cell_m + middle - _SLIVER)
     if not (np.all(np.isfinite(low) & np.isfinite(high)) and np.all((high > 0) & (low < grid.shape))):
         raise OutsideError("the region must overlap the map")
     row, col = np.maximum(low, 0).astype(int)

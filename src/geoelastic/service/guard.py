@@ -13,6 +13,7 @@ import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
+from fastapi import HTTPException
 from starlette.responses import JSONResponse
 
 __all__ = ["Guard", "error_response"]
@@ -36,8 +37,8 @@ def error_response(status: int, code: str, message: str, headers: dict[str, str]
     return JSONResponse({"error": {"code": code, "message": message}}, status, headers)
 
 
-class TooLargeError(Exception):
-    """More bytes than the limit have arrived."""
+class TooLargeError(HTTPException):
+    """More bytes than the limit have arrived; the one kind of error that readers of a body let through."""
 
 
 class Guard:
@@ -50,12 +51,12 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        begun, status, started = time.perf_counter(), 0, False
+        begun, status = time.perf_counter(), 0
 
         async def answering(message: Message) -> None:
-            nonlocal status, started
+            nonlocal status
             if message["type"] == "http.response.start":
-                status, started = message["status"], True
+                status = message["status"]
                 extra = [(name.lower().encode(), value.encode()) for name, value in _HEADERS.items()]
                 message["headers"] = [*message["headers"], *extra]
             await send(message)
@@ -66,9 +67,6 @@ class Guard:
                 await refusal(scope, receive, answering)
             else:
                 await self._app(scope, self._counted(receive), answering)
-        except TooLargeError:
-            if not started:
-                await self._too_large()(scope, receive, answering)
         finally:
             route = getattr(scope.get("route"), "path", "-")
             log.info("%s %s %d %.1f ms", scope["method"], route, status, 1000 * (time.perf_counter() - begun))
@@ -98,10 +96,14 @@ class Guard:
             message = await receive()
             seen += len(message.get("body", b""))
             if seen > self._limit:
-                raise TooLargeError
+                raise TooLargeError(413, _too_large_message(self._limit))
             return message
 
         return counted
 
     def _too_large(self) -> JSONResponse:
-        return error_response(413, "too_large", f"a request body must be at most {self._limit} bytes")
+        return error_response(413, "too_large", _too_large_message(self._limit))
+
+
+def _too_large_message(limit: int) -> str:
+    return f"a request body must be at most {limit} bytes"

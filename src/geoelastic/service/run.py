@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import socket
@@ -67,5 +68,6 @@ def serve(
         raise InputError(f"'port' must be free to listen on {host}, got {port} ({reason})") from None
     with listening:
         shown = f"[{host}]" if ":" in host else host
-        on_ready(f"http://{shown}:{listening.getsockname()[1]}{root_path}/")
-        uvicorn.Server(config).run(sockets=[listening])
+        on_ready(f"http://{shown}:{listening.getsockname()[1]}/")
+        with contextlib.suppress(KeyboardInterrupt):  # raised again by uvicorn once everything is finished
+            uvicorn.Server(config).run(sockets=[listening])
