@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -110,6 +111,35 @@ amount = 0.99
     assert recipe.prior.smooth_m == 250
     assert recipe.cap is not None
     assert (recipe.cap.rule, recipe.cap.amount) == ("quantile", 0.99)
+
+
+DOCS = (Path(__file__).resolve().parents[1] / "docs" / "recipes.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("text", re.findall(r"```toml\n(.*?)```", DOCS, flags=re.DOTALL))
+def test_recipes_in_the_docs_are_recipes(tmp_path: Path, text: str) -> None:
+    assert ge.load_recipe(write(tmp_path, text)).layers
+
+
+def test_the_docs_name_every_setting(tmp_path: Path) -> None:
+    """As the reader itself lists them when it meets one that it does not know."""
+    known: set[str] = set()
+    for table in (
+        "",
+        "[area]",
+        "[city]\ncenter=[0,0]",
+        "[diversity]",
+        "[sensitive]\ngroups={a=['b']}",
+        "[prior]",
+        "[cap]",
+    ):
+        with pytest.raises(InputError) as caught:
+            ge.load_recipe(
+                write(tmp_path, f"name='x'\n{table and LAYER}{table}\nunheard_of=1\n{'' if table else LAYER}")
+            )
+        known |= set(re.findall(r"known: ([^)]*)\)", str(caught.value))[0].split(", "))
+    assert len(known) > 15
+    assert [name for name in sorted(known) if name not in DOCS] == []
 
 
 def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
