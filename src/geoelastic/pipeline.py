@@ -67,6 +67,8 @@ class Config:
     frame: float = 0.03
     fences: tuple[str, ...] = ()
     workers: int | None = None
+    tile: int | None = None
+    cluster: str | None = None
 
     def __post_init__(self) -> None:
         if self.center is not None:
@@ -92,7 +94,7 @@ class Config:
     def public(self) -> dict[str, Any]:
         """The options as plain data for the file's manifest: no password, no folder, nothing of the machine."""
         options = asdict(self)
-        del options["workers"]
+        del options["workers"], options["cluster"]
         options["source"] = _shown(self.source)
         options["recipe"] = None if self.recipe is None else Path(self.recipe).name
         options["fences"] = len(self.fences)
@@ -107,8 +109,14 @@ class Config:
         return made
 
 
-def run(config: Config, output: str | os.PathLike[str], *, progress: bool = False) -> Metric:
-    """Build the metric of `config`, check it, write it to `output`, return it; a stopped run is taken up again."""
+def run(config: Config, output: str | os.PathLike[str], *, resume: bool = True, progress: bool = False) -> Metric:
+    """Build the metric of `config`, check it, write it to `output`, return it; a stopped run is taken up again.
+
+    With `tile` or `cluster` it is built in tiles and `output` is a folder; `resume` = False then forgets what an
+    earlier run left there.
+    """
+    if config.tile is not None or config.cluster is not None:
+        return _run_tiles(config, os.fspath(output), resume=resume, progress=progress)
     target = require_writable(output)
     work = target.with_name(target.name + ".work")
     key = _key("metric", config)
@@ -141,6 +149,29 @@ def _build(config: Config, mass: Mass, work: Path, *, progress: bool) -> Metric:
         frame=config.frame,
         fences=list(config.fences),
         checkpoint=work / "paper.checkpoint",
+        progress=progress,
+        **options,
+    )
+
+
+def _run_tiles(config: Config, output: str, *, resume: bool, progress: bool) -> Metric:
+    from .scale import DEFAULT_TILE, build_tiles
+
+    if config.method != "conformal" or config.layout == "uniform" or config.fences:
+        raise InputError(
+            "a build in tiles must be conformal with an adaptive layout and without fences (carve them into an extract)"
+        )
+    given = {"l_from": config.l_from, "l_top": config.l_top}
+    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    return build_tiles(
+        make_mass(config),
+        output,
+        requirement=config.make_requirement(),
+        frame=config.frame,
+        tile=DEFAULT_TILE if config.tile is None else config.tile,
+        workers=config.workers,
+        cluster=config.cluster,
+        resume=resume,
         progress=progress,
         **options,
     )

@@ -18,7 +18,7 @@ def describe(metric: Metric, path: Path) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "ok": metric.certificate["ok"],
         "file": str(path),
-        "bytes": path.stat().st_size,
+        "bytes": _size(path),
         "center": [area.lat, area.lon],
         "size_km": [grid.cols * grid.cell_m / 1000, grid.rows * grid.cell_m / 1000],
         "cells": [grid.rows, grid.cols],
@@ -37,6 +37,14 @@ def describe(metric: Metric, path: Path) -> dict[str, Any]:
     }
     facts["text"] = "\n".join(f"{name:>12}  {value}" for name, value in _lines(facts))
     return facts
+
+
+def _size(path: Path) -> int:
+    """Bytes of a file, or of the tiles in a folder without the stages they were built from."""
+    if not path.is_dir():
+        return path.stat().st_size if path.exists() else 0
+    files = [path / "manifest.json", *path.glob("tiles/*"), *path.glob("edges/*")]
+    return sum(file.stat().st_size for file in files)
 
 
 def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:

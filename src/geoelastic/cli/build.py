@@ -44,21 +44,25 @@ from ._types import LEVEL
 @click.option("--literal", is_flag=True, help="The paper's listing to the letter: levels rise once a pass.")
 @click.option("--frame", type=float, default=0.03, show_default=True, help="Part of the side that cannot be a secret.")
 @click.option("--fence", "fences", multiple=True, metavar="GEOJSON", help="Regions to fence off (may be repeated).")
-@click.option("--workers", type=int, metavar="N", help="Threads [default: all cores].")
+@click.option("--workers", type=int, metavar="N", help="Threads, or processes with --tile [default: all cores].")
+@click.option("--tile", type=int, metavar="CELLS", help="Build in tiles of this side (a power of two) into a folder.")
+@click.option("--cluster", metavar="ADDRESS", help="Build the tiles on this Dask scheduler, e.g. tcp://host:8786.")
+@click.option("--resume/--no-resume", default=True, help="With --tile, go on with what an earlier run left.")
 @click.option("-o", "--output", required=True, metavar="OUT", help="The .geoelastic file to write.")
-def command(output: str, **options: Any) -> dict[str, Any]:
+def command(output: str, resume: bool, **options: Any) -> dict[str, Any]:
     """Build a metric from SOURCE, check it at every location, and write it to OUT.
 
     SOURCE is an OpenStreetMap extract (.osm.pbf, .osm), a PostGIS database (postgresql://...), a table of points or
     polygons (.parquet, .geojson, .csv, .gpkg), a raster (.tif), an array of masses (.npy, with --center and --cell),
     or a made-up map (synthetic:city, synthetic:paris, synthetic:even, synthetic:country).
 
-    A stopped build is taken up where it was when the same command is given again.
+    A stopped build is taken up where it was when the same command is given again. With --tile (or --cluster) OUT is
+    a folder of tiles: memory is bounded by a tile, and a worker that dies costs no more than the tiles it was at.
     """
     from ..pipeline import Config, run
 
     begin = time.perf_counter()
-    metric = run(Config(**options), output, progress=show_progress())
+    metric = run(Config(**options), output, resume=resume, progress=show_progress())
     result = describe(metric, Path(output)) | {"seconds": round(time.perf_counter() - begin, 2)}
     result["text"] += f"\nbuilt in {result['seconds']} s: {output}"
     return result

@@ -22,6 +22,7 @@ from ..store import read_container, write_container
 from .conformal import conformal_graph
 from .graph import Graph
 from .metric import Metric
+from .tiled_metric import is_tiled, open_tiles
 from .portable import is_portable, read_portable
 
 __all__ = ["KIND", "load", "metric_from_parts", "metric_to_parts", "save"]
@@ -36,7 +37,12 @@ def save(metric: Metric, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Metric:
-    """Read a metric; `FileError` if the file is not a whole, sound metric of a version we know."""
+    """Read a metric; `FileError` if the file is not a whole, sound metric of a version we know.
+
+    A folder (or an address that fsspec knows) holds a metric in tiles, which are read when they are needed.
+    """
+    if is_tiled(path):
+        return open_tiles(path)
     if is_portable(path):
         return read_portable(path)[0]
     manifest, tables = read_container(path, kind=KIND)

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A window of a tiled graph: rows of several tiles put together, and which searches meet flagged vertices."""
+
+import numpy as np
+from numba import njit
+
+from .layout import centre_distance
+from .paths import SETTLED, begin, clear, expand, workspace
+
+
+@njit(cache=True, nogil=True)
+def assemble(offset, around, degree, slot, step, place, row, col, size):
+    """CSR of the leaves of some tiles that are kept, with integer lengths, and which of them lost a neighbour.
+
+    Tile t holds the leaves offset[t]:offset[t + 1]; around[t, s] is the tile in slot s of the 3 x 3 tiles around it,
+    or -1. Leaf i has degree[i] neighbours, in rows one after the other: each in a slot, at its own number in its tile
+    plus a step. place[i] is the number of a leaf among those kept, or -1. row, col and size are those of all leaves.
+    """
+    kept = 0
+    arcs = 0
+    for i in range(degree.size):
+        if place[i] >= 0:
+            kept += 1
+            arcs += degree[i]
+    start = np.zeros(kept + 1, np.int64)
+    index = np.empty(arcs, np.int32)
+    length = np.empty(arcs, np.int32)
+    rim = np.zeros(kept, np.bool_)
+    at = np.int64(0)
+    arc = np.int64(0)
+    for t in range(offset.size - 1):
+        for i in range(offset[t], offset[t + 1]):
+            new = place[i]
+            if new < 0:
+                arc += degree[i]
+                continue
+            for _ in range(degree[i]):
+                tile = around[t, slot[arc]]
+                other = -1
+                if tile >= 0:
+                    j = offset[tile] + (i - offset[t]) + step[arc]
+                    other = place[j]
+                if other < 0:
+                    rim[new] = True
+                else:
+                    index[at] = other
+                    length[at] = centre_distance(row[i], col[i], size[i], row[j], col[j], size[j])
+                    at += 1
+                arc += 1
+            start[new + 1] = at
+    return start, index[:at].copy(), length[:at].copy(), rim
+
+
+@njit(cache=True, nogil=True)
+def met_flags(start, index, weight, mass, buckets, table, sources, flag):
+    """For each source, the flags (bits) of all vertices that its search settles until it has the mass of the last
+    level."""
+    top = table.size - 1
+    dist, head, entry_vertex, entry_next, order, state = workspace(start.size - 1, index.size, buckets)
+    met = np.zeros(sources.size, np.uint8)
+    for k in range(sources.size):
+        begin(sources[k], dist, head, entry_vertex, entry_next, state)
+        expand(start, index, weight, mass, dist, head, entry_vertex, entry_next, order, state, top, top, table[top])
+        for j in range(state[SETTLED]):
+            met[k] |= flag[order[j]]
+        clear(dist, head, entry_vertex, state)
+    return met

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is done for one tile, stage by stage. Each stage reads files, writes one file and returns its plain summary.
+
+| stage | reads | writes |
+|---|---|---|
+| `lay_out` | cells within 128 cells | `build/layout`: the tile's locations and their mass |
+| `link` | layouts within 128 cells | `edges`: the neighbours of the tile's locations |
+| `solve` | a window of cells, layouts, edges | `build/solved`: scales for the tile by itself; who looked beyond it |
+| `stitch` | the window's scales, patches before | `build/patch`: scales lowered until those who did hold as well |
+| `check` | the window's scales, all patches | `tiles`: the tile as it is used; `build/check`: what was verified |
+
+A stage is a function of its files and nothing else: it can run anywhere, in any order that respects the table, twice.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _kernels as kernels
+from ..levels import MASS_UNIT
+from ..locations import adaptive
+from .build import MAX_LEAF_CELLS
+from .conformal import _radii, conformal_graph, repair, solve_scales
+from .tiled_store import TileStore
+from .tiled_window import (
+    Window,
+    box_grid,
+    pack_rows,
+    read_cells,
+    read_scales,
+    read_window,
+    unpack_rows,
+)
+from .tiles import MARGIN_CELLS, Box, TilePlan
+from .verify import PROBES
+
+__all__ = ["check", "lay_out", "link", "put_cells", "solve", "stitch"]
+
+Spec = dict[str, Any]
+IndexArray = npt.NDArray[np.int32]
+
+#: Bits of `met_flags`.
+BEYOND_TILE, AT_RIM = 1, 2
+
+
+def _open(spec: Spec) -> tuple[TileStore, TilePlan, int]:
+    return TileStore(spec["root"]), _plan(spec["plan"]), spec["tile"]
+
+
+@lru_cache(maxsize=4)
+def _plan(text: str) -> TilePlan:
+    """The plan, with its table of the requirement, once for all tiles that a process works on."""
+    return TilePlan.from_dict(json.loads(text))
+
+
+def put_cells(store: TileStore, name: str, cells: npt.NDArray[np.int64]) -> None:
+    """Keep the masses of a tile's cells, row by row."""
+    store.write_table(name, {"mass": np.ascontiguousarray(cells).ravel()}, {"mass": int(cells.sum())})
+
+
+def lay_out(spec: Spec) -> dict[str, Any]:
+    """The locations of a tile, exactly those of the whole map; and the widest disc that l_top asks for around one."""
+    store, plan, tile = _open(spec)
+    box, own = plan.tiling.window(tile, MARGIN_CELLS), plan.tiling.box(tile)
+    cells = read_cells(store, plan.tiling, box, spec["cells"])
+    grid = box_grid(plan.grid, box)
+    around = adaptive(grid, cells, max_mass_units=plan.leaf_units, max_size=MAX_LEAF_CELLS)
+    leaves, kept = around.cut(box_grid(plan.grid, own), own.row - box.row, own.col - box.col)
+    mass = around.sum_over(cells)[kept]
+    row, col = leaves.row + own.row, leaves.col + own.col
+    low, ends = plan.frame_cells, (plan.grid.rows - plan.frame_cells, plan.grid.cols - plan.frame_cells)
+    secret = (row >= low) & (col >= low) & (row + leaves.size <= ends[0]) & (col + leaves.size <= ends[1])
+    reach: int | None = 0
+    if secret.any():
+        target = float(plan.table[-1]) * MASS_UNIT
+        enough = int(cells.sum()) >= int(plan.table[-1])
+        radii = _radii(around, cells.astype(np.float64) * MASS_UNIT, [target])[0] if enough else None
+        reach = None if radii is None else math.ceil(radii[kept[secret]].max())
+    summary = {"n": leaves.n, "mass": int(mass.sum()), "reach_cells": reach, "secrets": int(np.count_nonzero(secret))}
+    store.write_table(spec["output"], {"exponent": leaves.exponents(), "mass": mass}, summary)
+    return summary
+
+
+def link(spec: Spec) -> dict[str, Any]:
+    """The neighbours of a tile's locations, exactly those of the whole map."""
+    store, plan, tile = _open(spec)
+    box = plan.tiling.window(tile, MARGIN_CELLS)
+    window = read_window(store, plan, box, plan.tiling.meeting(box), spec["layout"], None)
+    start, index, _ = window.locations.neighbours()
+    columns = pack_rows(plan.tiling, tile, window, start, index)
+    summary = {"arcs": int(columns["slot"].size)}
+    store.write_table(spec["output"], columns, summary)
+    return summary
+
+
+def _window(spec: Spec, store: TileStore, plan: TilePlan, tile: int) -> Window:
+    box = plan.tiling.window(tile, spec["margin_cells"])
+    return read_window(store, plan, box, plan.tiling.meeting(box), spec["layout"], spec["edges"])
+
+
+def solve(spec: Spec) -> dict[str, Any]:
+    """Scales with which every secret of the tile meets the requirement in the tile's window.
+
+    Secrets up to `overlap_cells` beyond the tile take part, so that the scales on both sides of a seam are worked out
+    from nearly the same surroundings.
+    """
+    store, plan, tile = _open(spec)
+    window, own = _window(spec, store, plan, tile), plan.tiling.box(tile)
+    wide = spec["overlap_cells"]
+    zone = Box(own.row - wide, own.col - wide, own.row_end + wide, own.col_end + wide)
+    secret = window.secret(plan)
+    sources = np.flatnonzero(secret & window.within(zone)).astype(np.int32)
+    cells = read_cells(store, plan.tiling, window.box, spec["cells"])
+    scale = solve_scales(window.locations, window.neighbours, window.mass_units, cells, plan.table, sources, workers=1)
+    rows = window.rows_of(tile)
+    met = _met(window, scale, plan, rows[secret[rows]], tile)
+    seam = np.zeros(rows.size, bool)
+    seam[secret[rows]] = (met & BEYOND_TILE) > 0
+    summary = {"clipped": int(np.count_nonzero(met & AT_RIM)), "seam": int(np.count_nonzero(seam))}
+    store.write_table(spec["output"], {"scale": scale[rows], "seam": seam}, summary)
+    return summary
+
+
+def _met(window: Window, scale: IndexArray, plan: TilePlan, sources: IndexArray, tile: int) -> npt.NDArray[np.uint8]:
+    graph = conformal_graph(window.neighbours, scale)
+    flag = np.where(window.tile != tile, BEYOND_TILE, 0).astype(np.uint8) | np.where(window.rim, AT_RIM, 0).astype(
+        np.uint8
+    )
+    met: npt.NDArray[np.uint8] = kernels.met_flags(
+        graph.start, graph.index, graph.weight, window.mass_units, graph.buckets, plan.table, sources, flag
+    )
+    return met
+
+
+def stitch(spec: Spec) -> dict[str, Any]:
+    """Lower scales in the tile's window until the locations that looked beyond the tile hold with its neighbours.
+
+    Only lowering: whoever held before still does. Windows of tiles that are stitched at the same time do not meet.
+    """
+    store, plan, tile = _open(spec)
+    window = _window(spec, store, plan, tile)
+    before = read_scales(store, window, spec["solved"], spec["patches"])
+    seam = store.read_table(spec["solved"][tile])[0]["seam"]
+    sources = window.rows_of(tile)[seam]
+    after = repair(window.neighbours, before, window.mass_units, plan.table, sources, workers=1)
+    moved = np.flatnonzero(after < before)
+    columns = {"tile": window.tile[moved], "number": window.number[moved], "scale": after[moved]}
+    summary = {"moved": int(moved.size)}
+    store.write_table(spec["output"], columns, summary)
+    return summary
+
+
+def check(spec: Spec) -> dict[str, Any]:
+    """Verify every secret of the tile in its window by the verifier's own search, and write the tile."""
+    store, plan, tile = _open(spec)
+    window = _window(spec, store, plan, tile)
+    scale = read_scales(store, window, spec["solved"], spec["patches"])
+    graph = conformal_graph(window.neighbours, scale)
+    rows = window.rows_of(tile)
+    sources = rows[window.secret(plan)[rows]]
+    lowest = max(int(np.argmax(plan.table > 0)), (plan.table.size - 1) // 5)
+    probes = np.unique(np.linspace(lowest, plan.table.size - 1, PROBES).astype(np.int64))
+    edges = kernels.adjacency(graph.n, *graph.edges())
+    least, _, holds, _ = kernels.check_balls(*edges, window.mass_units, plan.table, sources, probes, False)
+    few = np.unique(np.linspace(0, sources.size - 1, min(spec["profile"], sources.size)).astype(np.int64))
+    profile = kernels.check_balls(*edges, window.mass_units, plan.table, sources[few], probes, True)[3]
+    met = _met(window, scale, plan, sources, tile)
+    finite = least[np.isfinite(least)]
+    summary = {
+        "checked": int(sources.size),
+        "violations": int(np.count_nonzero(~holds)),
+        "clipped": int(np.count_nonzero(met & AT_RIM)),
+        "least": float(finite.min()) if finite.size else None,
+        "profile": [round(float(value), 6) for value in np.nanmean(profile, axis=1)] if few.size else [],
+        "by_level": profile.sum(axis=0).tolist() if few.size else [0.0] * probes.size,
+        "probes": probes.tolist(),
+        "scale_min": int(scale[rows].min()),
+    }
+    layout = store.read_table(spec["layout"][tile])[0]
+    store.write_table(spec["tile_output"], layout | {"scale": scale[rows]}, {})
+    store.write_table(spec["output"], {"level": _own_levels(store, spec, plan, tile, window, scale)}, summary)
+    return summary
+
+
+def _own_levels(
+    store: TileStore, spec: Spec, plan: TilePlan, tile: int, window: Window, scale: IndexArray
+) -> IndexArray:
+    """Levels of the edges from the tile's locations to later ones, in the order of its file of edges."""
+    start, index, length = window.neighbours
+    rows = window.rows_of(tile)
+    first, last = int(start[rows[0]]), int(start[rows[-1] + 1])
+    weight = conformal_graph((start, index, length), scale).weight[first:last]
+    _, slot, step = unpack_rows(store.read_table(spec["edges"][tile])[0])
+    around = np.array(plan.tiling.around(tile))[slot]
+    levels: IndexArray = weight[(around > tile) | ((around == tile) & (step > 0))]
+    return levels

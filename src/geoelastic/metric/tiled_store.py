@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tiles on disk or in an object store: Parquet tables that are whole or are not there.
+
+Each table carries plain data (`summary`) and the SHA-256 of its columns in its own metadata, so that a damaged file
+is recognised wherever it lies. Locally a file is written under a temporary name and renamed; object stores make an
+object visible only when all of it has arrived. Addresses with ``://`` are opened by fsspec.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ..errors import FileError, MissingExtraError
+from ..store import write_bytes
+
+__all__ = ["CachedStore", "TileStore"]
+
+Columns = dict[str, npt.NDArray[Any]]
+_META = b"geoelastic"
+
+
+class TileStore:
+    """The files under one folder, which is a path or an address that fsspec knows."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root.rstrip("/")
+
+    @cached_property
+    def _remote(self) -> Any:
+        """(file system, prefix) of an address, None for a local folder."""
+        if "://" not in self.root:
+            return None
+        try:
+            import fsspec
+        except ImportError:
+            raise MissingExtraError("fsspec", "scale") from None
+        return fsspec.core.url_to_fs(self.root)
+
+    def address(self, name: str) -> str:
+        """The file called `name`, as it is shown in messages."""
+        return f"{self.root}/{name}"
+
+    def read(self, name: str) -> bytes:
+        """The bytes of a file."""
+        try:
+            if self._remote is None:
+                return Path(self.root, name).read_bytes()
+            fs, prefix = self._remote
+            content: bytes = fs.cat_file(f"{prefix}/{name}")
+            return content
+        except FileNotFoundError:
+            raise FileError(f"{self.address(name)}: no such file") from None
+        except OSError as error:
+            raise FileError(f"{self.address(name)}: cannot be read: {_reason(error)}") from None
+
+    def write(self, name: str, content: bytes) -> None:
+        """`content` as the file `name`: all of it or nothing."""
+        if self._remote is None:
+            target = Path(self.root, name)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            write_bytes(target, content)
+            return
+        fs, prefix = self._remote
+        try:
+            fs.makedirs(f"{prefix}/{name}".rpartition("/")[0], exist_ok=True)
+            fs.pipe_file(f"{prefix}/{name}", content)
+        except OSError as error:
+            raise FileError(f"{self.address(name)}: cannot be written: {_reason(error)}") from None
+
+    def exists(self, name: str) -> bool:
+        """Whether there is a file called `name`."""
+        if self._remote is None:
+            return Path(self.root, name).is_file()
+        fs, prefix = self._remote
+        return bool(fs.isfile(f"{prefix}/{name}"))
+
+    def names(self, folder: str) -> list[str]:
+        """The files in a folder, sorted."""
+        if self._remote is None:
+            return sorted(f"{folder}/{path.name}" for path in Path(self.root, folder).glob("*") if path.is_file())
+        fs, prefix = self._remote
+        with contextlib.suppress(FileNotFoundError):
+            return sorted(f"{folder}/{path.rpartition('/')[2]}" for path in fs.ls(f"{prefix}/{folder}", detail=False))
+        return []
+
+    def remove(self, name: str) -> None:
+        """Remove a file, if it is there."""
+        with contextlib.suppress(FileNotFoundError):
+            if self._remote is None:
+                Path(self.root, name).unlink()
+            else:
+                fs, prefix = self._remote
+                fs.rm_file(f"{prefix}/{name}")
+
+    def write_table(self, name: str, columns: Mapping[str, npt.NDArray[Any]], summary: Mapping[str, Any]) -> None:
+        """Columns and plain data as one Parquet file."""
+        meta = json.dumps({"sha256": _digest(columns), "summary": dict(summary)}, sort_keys=True, allow_nan=False)
+        table = pa.table(dict(columns)).replace_schema_metadata({_META: meta.encode()})
+        sink = io.BytesIO()
+        pq.write_table(table, sink, compression="zstd", compression_level=5)
+        self.write(name, sink.getvalue())
+
+    def read_table(self, name: str, columns: Sequence[str] | None = None) -> tuple[Columns, dict[str, Any]]:
+        """The columns (some of them, without a check, if they are named) and the plain data of a file."""
+        content = self.read(name)
+        try:
+            wanted = None if columns is None else list(columns)
+            table = pq.read_table(pa.BufferReader(content), columns=wanted, use_threads=False)
+            meta = json.loads(table.schema.metadata[_META])
+            found = {key: table[key].to_numpy() for key in table.column_names}
+        except (pa.ArrowException, KeyError, TypeError, ValueError, OSError):
+            raise FileError(f"{self.address(name)}: truncated, corrupt or not a tile") from None
+        if columns is None and _digest(found) != meta["sha256"]:
+            raise FileError(f"{self.address(name)}: corrupt: its columns do not match their checksum")
+        return found, meta["summary"]
+
+    def summary(self, name: str) -> dict[str, Any] | None:
+        """The plain data of a file that is there and whole; None otherwise."""
+        if not self.exists(name):
+            return None
+        try:
+            return self.read_table(name)[1]
+        except FileError:
+            return None
+
+
+class CachedStore(TileStore):
+    """A store that keeps the tables it read last: a metric's tiles never change under their names."""
+
+    def __init__(self, root: str, *, tables: int = 128) -> None:
+        super().__init__(root)
+        self._limit = tables
+        self._tables: dict[str, tuple[Columns, dict[str, Any]]] = {}
+
+    def read_table(self, name: str, columns: Sequence[str] | None = None) -> tuple[Columns, dict[str, Any]]:
+        if name not in self._tables:
+            found = super().read_table(name)
+            while len(self._tables) >= self._limit:
+                self._tables.pop(next(iter(self._tables)))
+            self._tables[name] = found
+        return self._tables[name]
+
+
+def _digest(columns: Mapping[str, npt.NDArray[Any]]) -> str:
+    state = hashlib.sha256()
+    for name, array in sorted(columns.items()):
+        state.update(f"{name}:{array.dtype.str}:{array.size};".encode())
+        state.update(np.ascontiguousarray(array).tobytes())
+    return state.hexdigest()
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or type(error).__name__).lower()

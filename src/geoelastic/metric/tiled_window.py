@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading what lies in a window: cells, locations, scales and the graph they span, from the tiles that it meets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _kernels as kernels
+from ..area import Area
+from ..errors import FileError
+from ..levels import IntArray
+from ..locations import Grid, Locations
+from .tiled_store import Columns, TileStore
+from .tiles import Box, TilePlan, Tiling
+
+__all__ = ["Window", "box_grid", "pack_rows", "read_cells", "read_scales", "read_window", "unpack_rows"]
+
+IndexArray = npt.NDArray[np.int32]
+BoolArray = npt.NDArray[np.bool_]
+
+#: Set on the first neighbour of each location; the lower bits are the slot of the neighbour's tile.
+ROW_START = 0x80
+#: Files by tile number.
+Files = Mapping[int, str]
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """Locations of some tiles that lie in a box, numbered in the order of the whole map.
+
+    `tile` and `number`: the tile of each and its number there. `rim`: those that have neighbours outside; all paths
+    out of the window pass through them.
+    """
+
+    box: Box
+    locations: Locations
+    tile: IndexArray
+    number: IndexArray
+    mass_units: IntArray
+    neighbours: tuple[IntArray, IndexArray, IndexArray]
+    rim: BoolArray
+
+    def rows_of(self, tile: int) -> IndexArray:
+        """The locations of one tile."""
+        return np.flatnonzero(self.tile == tile).astype(np.int32)
+
+    def within(self, box: Box) -> BoolArray:
+        """Whether the centre of each location lies in a box of cells of the whole map."""
+        at = self.locations
+        row, col = at.row + at.size // 2 + self.box.row, at.col + at.size // 2 + self.box.col
+        return np.asarray(box.holds(row, col))
+
+    def secret(self, plan: TilePlan) -> BoolArray:
+        """Whether each location lies outside the frame of the whole map."""
+        at, margin = self.locations, plan.frame_cells
+        row, col = at.row + self.box.row, at.col + self.box.col
+        low = (row >= margin) & (col >= margin)
+        high = (row + at.size <= plan.grid.rows - margin) & (col + at.size <= plan.grid.cols - margin)
+        return np.asarray(low & high)
+
+
+def box_grid(grid: Grid, box: Box) -> Grid:
+    """The part of a grid that a box covers, in the projection of the whole."""
+    rows, cols = box.shape
+    east = grid.area.east_m + ((box.col + box.col_end) - grid.cols) / 2 * grid.cell_m
+    north = grid.area.north_m + ((box.row + box.row_end) - grid.rows) / 2 * grid.cell_m
+    area = Area(grid.area.lat, grid.area.lon, cols * grid.cell_m, rows * grid.cell_m, east, north)
+    return Grid(area, grid.cell_m, rows, cols)
+
+
+def read_cells(store: TileStore, tiling: Tiling, box: Box, files: Files) -> IntArray:
+    """Mass units of the cells of a box."""
+    cells = np.zeros(box.shape, np.int64)
+    for tile in tiling.meeting(box):
+        part = tiling.box(tile)
+        values = store.read_table(files[tile])[0]["mass"].reshape(part.shape)
+        rows = slice(max(part.row, box.row), min(part.row_end, box.row_end))
+        cols = slice(max(part.col, box.col), min(part.col_end, box.col_end))
+        cells[rows.start - box.row : rows.stop - box.row, cols.start - box.col : cols.stop - box.col] = values[
+            rows.start - part.row : rows.stop - part.row, cols.start - part.col : cols.stop - part.col
+        ]
+    return cells
+
+
+def tile_leaves(store: TileStore, tiling: Tiling, tile: int, name: str, exponents: npt.NDArray[np.uint8]) -> IndexArray:
+    """(row, col, size) of the locations of a tile in the whole map, one row each."""
+    box = tiling.box(tile)
+    row, col, ok = kernels.unpack_leaves(*box.shape, exponents)
+    if not ok:
+        raise FileError(f"{store.address(name)}: corrupt: its locations do not fill the tile")
+    size = np.left_shift(1, exponents.astype(np.int32)).astype(np.int32)
+    return np.column_stack([row + box.row, col + box.col, size]).astype(np.int32)
+
+
+def read_window(
+    store: TileStore, plan: TilePlan, box: Box, tiles: list[int], layout: Files, edges: Files | None
+) -> Window:
+    """The window that `box` cuts from some tiles; without `edges`, its neighbours are left empty."""
+    tiling = plan.tiling
+    tables = {tile: store.read_table(layout[tile])[0] for tile in tiles}
+    leaves = [tile_leaves(store, tiling, tile, layout[tile], tables[tile]["exponent"]) for tile in tiles]
+    offset = np.concatenate([[0], np.cumsum([part.shape[0] for part in leaves])]).astype(np.int64)
+    row, col, size = np.ascontiguousarray(np.concatenate(leaves).T)
+    kept = np.flatnonzero(box.holds(row, col))
+    place = np.full(row.size, -1, np.int32)
+    place[kept] = np.arange(kept.size, dtype=np.int32)
+    tile_of = np.repeat(np.array(tiles, np.int32), np.diff(offset))
+    number = (np.arange(row.size) - np.repeat(offset[:-1], np.diff(offset))).astype(np.int32)
+    empty = (np.zeros(kept.size + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32))
+    graph, rim = empty, np.zeros(kept.size, bool)
+    if edges is not None:
+        around = np.array([[_rank(tiles, k) for k in tiling.around(tile)] for tile in tiles], np.int64)
+        rows = [unpack_rows(store.read_table(edges[tile])[0]) for tile in tiles]
+        degree, slot, step = (np.concatenate([part[k] for part in rows]) for k in range(3))
+        *graph_parts, rim = kernels.assemble(offset, around, degree, slot, step, place, row, col, size)
+        graph = (graph_parts[0], graph_parts[1], graph_parts[2])
+    locations = Locations(
+        box_grid(plan.grid, box), "adaptive", row[kept] - np.int32(box.row), col[kept] - np.int32(box.col), size[kept]
+    )
+    mass = np.concatenate([tables[tile]["mass"] for tile in tiles])[kept]
+    return Window(box, locations, tile_of[kept], number[kept], mass, graph, rim)
+
+
+def _rank(tiles: list[int], tile: int) -> int:
+    return tiles.index(tile) if tile in tiles else -1
+
+
+def pack_rows(tiling: Tiling, tile: int, window: Window, start: IntArray, index: IndexArray) -> Columns:
+    """The neighbours of a tile's locations as columns: the slot of each one's tile, the step to its number there."""
+    own = window.rows_of(tile)
+    degree = start[own + 1] - start[own]
+    ends = np.cumsum(degree)
+    arcs = np.repeat(start[own] - (ends - degree), degree) + np.arange(int(ends[-1]))
+    tail, tip = np.repeat(own, degree), index[arcs]
+    slots = np.full(tiling.n, 255, np.int64)
+    for place, other in enumerate(tiling.around(tile)):
+        if other >= 0:
+            slots[other] = place
+    slot = slots[window.tile[tip]].astype(np.uint8)
+    slot[ends - degree] |= ROW_START
+    return {"slot": slot, "step": (window.number[tip] - window.number[tail]).astype(np.int32)}
+
+
+def unpack_rows(columns: Columns) -> tuple[IntArray, npt.NDArray[np.uint8], IndexArray]:
+    """(degree of each location, slot of each neighbour, step to each neighbour)."""
+    begins = np.flatnonzero(columns["slot"] & ROW_START)
+    degree = np.diff(np.append(begins, columns["slot"].size)).astype(np.int64)
+    return degree, columns["slot"] & np.uint8(ROW_START - 1), columns["step"]
+
+
+def read_scales(store: TileStore, window: Window, solved: Files, patches: Iterable[str]) -> IndexArray:
+    """The scales of a window: as solved, lowered by the patches that stitched seams."""
+    scale = np.empty(window.locations.n, np.int32)
+    first: dict[int, int] = {}
+    for tile in np.unique(window.tile):
+        rows = window.rows_of(int(tile))
+        scale[rows] = store.read_table(solved[int(tile)])[0]["scale"][window.number[rows]]
+        first[int(tile)] = int(rows[0])
+    for name in patches:
+        patch, _ = store.read_table(name)
+        for tile in np.unique(patch["tile"]):
+            if int(tile) in first:
+                rows, some = window.rows_of(int(tile)), patch["tile"] == tile
+                at = np.searchsorted(window.number[rows], patch["number"][some])
+                inside = at < rows.size
+                inside[inside] = window.number[rows][at[inside]] == patch["number"][some][inside]
+                target = rows[at[inside]]
+                scale[target] = np.minimum(scale[target], patch["scale"][some][inside])
+    return scale

@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A metric built tile by tile: the jobs, their order, and the manifest that makes the result a metric.
+
+    cells -> lay_out -> link -> solve -> stitch (in turns) -> check -> manifest.json
+
+Every file is named by a hash of all it is made from, so a build that was stopped at any moment goes on with what is
+there, and a build of a map that changed in one place finds the rest done. The manifest is written last: a folder
+without one is a build that did not end.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .. import __version__
+from ..errors import CheckError, InputError
+from ..levels import IntArray, mass_to_units
+from ..mass import Mass, Quadratic, Requirement
+from ..metric import tiled_stages as stages
+from ..metric.build import DEFAULT_L_FROM, _frame_cells, _require_mass
+from ..metric.tiled_metric import TiledMetric, open_tiles
+from ..metric.tiled_store import TileStore
+from ..metric.tiles import MARGIN_CELLS, Box, TilePlan
+from ..progress import Bar, progress_bar
+from .engine import DaskEngine, Engine, Job
+from .keys import cells_name, stage_name
+from .manifest import write_manifest
+
+__all__ = ["DEFAULT_TILE", "build_tiles", "make_tile_plan", "put_map"]
+
+DEFAULT_TILE = 512
+#: Secrets this far beyond a tile (in radii of the disc that l_top asks for) take part in its solution; and the window
+#: is wide enough for their balls, which are not quite discs.
+OVERLAP, REACH = 1.0, 2.5
+_STAGES = 5
+#: Part of the secrets whose whole balls are measured for the statistics of m(B_l)/req(l).
+PROFILE_SHARE = 1 / 150
+
+
+def build_tiles(
+    mass: Mass,
+    output: str,
+    *,
+    requirement: Requirement | None = None,
+    l_from: float = DEFAULT_L_FROM,
+    l_top: float = math.log(6),
+    frame: float = 0.03,
+    tile: int = DEFAULT_TILE,
+    workers: int | None = None,
+    cluster: str | None = None,
+    engine: Engine | None = None,
+    resume: bool = True,
+    progress: bool = False,
+) -> TiledMetric:
+    """Build a conformal metric over an adaptive layout tile by tile into the folder `output`, and verify it.
+
+    `tile`: side of a tile in cells, a power of two. `workers`: processes on this machine (default: one a core);
+    `cluster`: the address of a Dask scheduler instead, whose workers must see `output` under the same name (a shared
+    disk, or an address that fsspec knows). The result depends on neither. A build that was stopped goes on where it
+    was, unless `resume` is False.
+    """
+    plan = make_tile_plan(mass, requirement or Quadratic(), l_from, l_top, frame, tile)
+    store = TileStore(str(output))
+    if not resume:
+        _forget(store)
+    cells = put_map(store, plan, mass_to_units(mass.cells))
+    info = dict(mass.info) | {"built_with": f"geoelastic {__version__}"}
+    return run_plan(store, plan, cells, info, workers=workers, cluster=cluster, engine=engine, progress=progress)
+
+
+def make_tile_plan(
+    mass: Mass, requirement: Requirement, l_from: float, l_top: float, frame: float, tile: int
+) -> TilePlan:
+    """The plan of a tiled build; refuses what cannot be built."""
+    plan = TilePlan(mass.grid, tile, requirement.to_dict(), l_from, l_top, _frame_cells(mass.grid, frame))
+    if not plan.table.any():
+        raise InputError("the requirement asks for no mass up to l_top: there is nothing to build")
+    _ = plan.tiling
+    _require_mass(int(mass_to_units(mass.cells).sum()), plan.table, requirement, l_top)
+    return plan
+
+
+def put_map(store: TileStore, plan: TilePlan, units: IntArray) -> dict[int, str]:
+    """Keep the masses of all cells, tile by tile; the name of each tile's file tells its content."""
+    names = {}
+    for tile in range(plan.tiling.n):
+        box = plan.tiling.box(tile)
+        part = np.ascontiguousarray(units[box.row : box.row_end, box.col : box.col_end])
+        names[tile] = cells_name(plan.tiling.name(tile), part)
+        if store.summary(names[tile]) is None:
+            stages.put_cells(store, names[tile], part)
+    return names
+
+
+def _forget(store: TileStore) -> None:
+    for folder in ("tiles", "edges", *(f"build/{name}" for name in ("cells", "layout", "solved", "patch", "check"))):
+        for name in store.names(folder):
+            store.remove(name)
+    store.remove("manifest.json")
+
+
+@dataclass
+class Run:
+    """A build under way: where its files are, and what its jobs said."""
+
+    store: TileStore
+    plan: TilePlan
+    engine: Engine
+    bar: Bar
+    names: dict[str, dict[int, str]] = field(default_factory=dict)
+    summaries: dict[str, dict[int, dict[str, Any]]] = field(default_factory=dict)
+    reused: dict[str, int] = field(default_factory=dict)
+    done: int = 0
+
+    def stage(
+        self,
+        stage: str,
+        function: Callable[[dict[str, Any]], dict[str, Any]],
+        specs: dict[int, dict[str, Any]],
+        folder: str,
+        after: dict[int, list[int]] | None = None,
+    ) -> None:
+        """One job for each tile in `specs`, unless its file is there already; in the end all have their summary."""
+        names, summaries = self.names.setdefault(stage, {}), self.summaries.setdefault(stage, {})
+        jobs, tiles = [], {}
+        for tile, spec in specs.items():
+            name = names[tile] = stage_name(folder, self.plan.tiling.name(tile), stage, self.plan, spec)
+            found = self.store.summary(name)
+            if found is not None and self._also_there(spec):
+                summaries[tile] = found
+                self.reused[stage] = self.reused.get(stage, 0) + 1
+                self._step()
+                continue
+            full = spec | {"root": self.store.root, "plan": _text(self.plan), "tile": tile, "output": name}
+            jobs.append(
+                Job(
+                    f"geoelastic-{name}",
+                    function,
+                    full,
+                    [f"geoelastic-{names[k]}" for k in (after or {}).get(tile, [])],
+                )
+            )
+            tiles[jobs[-1].key] = tile
+        for key, summary in self.engine.run(jobs):
+            summaries[tiles[key]] = summary
+            self._step()
+
+    def _also_there(self, spec: dict[str, Any]) -> bool:
+        return "tile_output" not in spec or self.store.summary(spec["tile_output"]) is not None
+
+    def _step(self) -> None:
+        self.done += 1
+        self.bar.update(self.done)
+
+    def pick(self, stage: str, tiles: list[int]) -> dict[int, str]:
+        """The files of some tiles."""
+        return {tile: self.names[stage][tile] for tile in tiles}
+
+
+def _text(plan: TilePlan) -> str:
+    return json.dumps(plan.to_dict(), sort_keys=True)
+
+
+def run_plan(
+    store: TileStore,
+    plan: TilePlan,
+    cells: dict[int, str],
+    info: dict[str, Any],
+    *,
+    workers: int | None = None,
+    cluster: str | None = None,
+    engine: Engine | None = None,
+    progress: bool = False,
+    update: dict[str, Any] | None = None,
+) -> TiledMetric:
+    """Run all jobs that are not done yet and write the manifest."""
+    context = nullcontext(engine) if engine is not None else DaskEngine(workers=workers, cluster=cluster)
+    with context as chosen, progress_bar("tiles", plan.tiling.n * _STAGES, show=progress) as bar:
+        run = Run(store, plan, chosen, bar, {"cells": cells})
+        _layout_stages(run)
+        margins = _solve_stage(run)
+        _seam_stages(run, margins)
+    failed = sum(summary["violations"] for summary in run.summaries["check"].values())
+    if failed:
+        raise CheckError(f"{failed} locations do not meet the requirement: the build is at fault, nothing was written")
+    write_manifest(run, info, margins, update)
+    return open_tiles(store.root)
+
+
+def _layout_stages(run: Run) -> None:
+    tiling = run.plan.tiling
+    near = {tile: tiling.meeting(tiling.window(tile, MARGIN_CELLS)) for tile in range(tiling.n)}
+    run.stage("lay_out", stages.lay_out, {t: {"cells": run.pick("cells", near[t])} for t in near}, "build/layout")
+    run.stage("link", stages.link, {t: {"layout": run.pick("lay_out", near[t])} for t in near}, "edges")
+    if not any(summary["secrets"] for summary in run.summaries["lay_out"].values()):
+        raise InputError("the map has no location outside its frame: use more cells or a smaller frame")
+
+
+def _window_spec(run: Run, tile: int, margin: int, *kinds: str) -> dict[str, Any]:
+    tiles = run.plan.tiling.meeting(run.plan.tiling.window(tile, margin))
+    files = {"lay_out": "layout", "link": "edges", "solve": "solved"}
+    return {"margin_cells": margin} | {files.get(kind, kind): run.pick(kind, tiles) for kind in kinds}
+
+
+def _solve_stage(run: Run) -> dict[int, int]:
+    """Solve every tile; where searches came to the rim of the window, again in a wider one. The margins in the end."""
+    reach = {tile: _reach(run, tile) for tile in range(run.plan.tiling.n)}
+    whole = max(run.plan.grid.shape)
+    margins = {tile: max(MARGIN_CELLS, math.ceil(REACH * cells)) for tile, cells in reach.items()}
+    todo = list(margins)
+    while todo:
+        specs = {
+            tile: _window_spec(run, tile, margins[tile], "cells", "lay_out", "link")
+            | {"overlap_cells": math.ceil(OVERLAP * reach[tile])}
+            for tile in todo
+        }
+        run.stage("solve", stages.solve, specs, "build/solved")
+        todo = [tile for tile in todo if run.summaries["solve"][tile]["clipped"] and margins[tile] < whole]
+        margins |= {tile: 2 * margins[tile] for tile in todo}
+    return margins
+
+
+def _reach(run: Run, tile: int) -> int:
+    """Radius in cells that holds the mass of l_top around every location of a tile."""
+    found = run.summaries["lay_out"][tile]["reach_cells"]
+    if found is not None:
+        return int(found)
+    tiling, need = run.plan.tiling, int(run.plan.table[-1])
+    rings, box = 1, tiling.box(tile)
+    while True:
+        wide = rings * tiling.side
+        around = tiling.clipped(Box(box.row - wide, box.col - wide, box.row_end + wide, box.col_end + wide))
+        if sum(run.summaries["lay_out"][k]["mass"] for k in tiling.meeting(around)) >= need:
+            return wide + tiling.side
+        rings += 1
+
+
+def _seam_stages(run: Run, margins: dict[int, int]) -> None:
+    """Stitch in turns, so that windows that meet are never stitched at the same time; then check every tile."""
+    tiling = run.plan.tiling
+    windows = {tile: tiling.window(tile, margins[tile]) for tile in margins}
+    apart = 1 + max(-(-2 * margin // tiling.side) for margin in margins.values())
+    turn = {t: (tiling.places[t][0] % apart) * apart + tiling.places[t][1] % apart for t in margins}
+    meets = {
+        t: [k for k in _around(run, windows, t, max(margins.values())) if windows[k].meets(windows[t])] for t in margins
+    }
+    earlier = {t: sorted((k for k in meets[t] if turn[k] < turn[t]), key=lambda k: (turn[k], k)) for t in margins}
+    order = sorted(margins, key=lambda t: (turn[t], t))
+    patches = run.names.setdefault("stitch", {})
+    specs: dict[int, dict[str, Any]] = {}
+    for tile in order:
+        spec = _window_spec(run, tile, margins[tile], "lay_out", "link", "solve")
+        specs[tile] = spec | {"patches": [patches[k] for k in earlier[tile]]}
+        patches[tile] = stage_name("build/patch", tiling.name(tile), "stitch", run.plan, specs[tile])
+    run.stage("stitch", stages.stitch, specs, "build/patch", earlier)
+    checks = {}
+    for tile in margins:
+        spec = _window_spec(run, tile, margins[tile], "lay_out", "link", "solve")
+        spec["patches"] = [patches[k] for k in sorted(meets[tile])]
+        spec["profile"] = math.ceil(PROFILE_SHARE * run.summaries["lay_out"][tile]["secrets"])
+        checks[tile] = spec | {"tile_output": stage_name("tiles", tiling.name(tile), "tile", run.plan, spec)}
+    run.names["tile"] = {tile: spec["tile_output"] for tile, spec in checks.items()}
+    run.stage("check", stages.check, checks, "build/check")
+
+
+def _around(run: Run, windows: dict[int, Box], tile: int, widest: int) -> list[int]:
+    """The tiles whose windows may meet that of a tile."""
+    tiling, box = run.plan.tiling, windows[tile]
+    wide = -(-widest // tiling.side) * tiling.side + tiling.side
+    return tiling.meeting(tiling.clipped(Box(box.row - wide, box.col - wide, box.row_end + wide, box.col_end + wide)))

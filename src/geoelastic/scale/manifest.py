@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The manifest of a tiled metric: parameters, tiles, totals, and the certificate put together from all tiles."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..levels import units_to_level
+from ..metric.tiled_metric import BLOCK_CELLS, FORMAT, FORMAT_VERSION, MANIFEST, measure_units, tile_weights
+from ..metric.tiled_window import tile_leaves, unpack_rows
+
+if TYPE_CHECKING:
+    from .build import Run
+
+__all__ = ["write_manifest"]
+
+
+def write_manifest(run: Run, info: dict[str, Any], margins: dict[int, int], update: dict[str, Any] | None) -> None:
+    """Write the manifest, then remove the tiles of an earlier build that it no longer names."""
+    layouts = run.summaries["lay_out"]
+    first, tiles = 0, []
+    for tile in range(run.plan.tiling.n):
+        check = run.summaries["check"][tile]
+        tiles.append({
+            "tile": run.names["tile"][tile], "edges": run.names["link"][tile], "cells": run.names["cells"][tile],
+            "first": first, "n": layouts[tile]["n"], "mass": layouts[tile]["mass"], "scale_min": check["scale_min"],
+        })  # fmt: skip
+        first += layouts[tile]["n"]
+    content = {
+        "plan": run.plan.to_dict(),
+        "n": first,
+        "tiles": tiles,
+        "measures": _measures(run, tiles),
+        "certificate": _certificate(run, tiles, margins, update),
+        "info": info,
+    }
+    head = {"format": FORMAT, "version": FORMAT_VERSION, "content": content}
+    head["sha256"] = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    text = json.dumps(head, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False)
+    run.store.write(MANIFEST, text.encode())
+    _tidy(run)
+
+
+def _tidy(run: Run) -> None:
+    """Remove what no longer belongs to the metric. The stages it was built from stay, for updates."""
+    kept = {"tiles": "tile", "edges": "link", "build/cells": "cells", "build/layout": "lay_out"}
+    kept |= {"build/solved": "solve", "build/patch": "stitch", "build/check": "check"}
+    for folder, stage in kept.items():
+        named = set(run.names[stage].values())
+        for name in run.store.names(folder):
+            if name not in named:
+                run.store.remove(name)
+
+
+def _measures(run: Run, tiles: list[dict[str, Any]]) -> dict[str, Any]:
+    """For each output measure: what its weights are relative to, and how many units each block of cells has."""
+    columns = [run.store.read_table(tile["tile"], ["exponent", "mass"])[0] for tile in tiles]
+    densest = max(float((part["mass"] / 4.0 ** part["exponent"]).max()) for part in columns)
+    tiling, n = run.plan.tiling, _number(tiles)
+    blocks = [-(-side // BLOCK_CELLS) for side in run.plan.grid.shape]
+    measures = {}
+    for output in ("mass", "uniform"):
+        total = math.fsum(float(tile_weights(part, output, densest).sum()) for part in columns)
+        units = np.zeros(blocks, np.int64)
+        for tile, part in enumerate(columns):
+            leaves = tile_leaves(run.store, tiling, tile, tiles[tile]["tile"], part["exponent"])
+            where = leaves[:, 0] // BLOCK_CELLS, leaves[:, 1] // BLOCK_CELLS
+            np.add.at(units, where, measure_units(part, output, densest, total, n))
+        measures[output] = {"densest": densest, "total": total, "block_units": units.tolist()}
+    return measures
+
+
+def _number(tiles: list[dict[str, Any]]) -> int:
+    return int(sum(tile["n"] for tile in tiles))
+
+
+def _certificate(
+    run: Run, tiles: list[dict[str, Any]], margins: dict[int, int], update: dict[str, Any] | None
+) -> dict[str, Any]:
+    checks = [run.summaries["check"][tile] for tile in range(len(tiles))]
+    secrets = sum(summary["secrets"] for summary in run.summaries["lay_out"].values())
+    checked = sum(check["checked"] for check in checks)
+    violations = sum(check["violations"] for check in checks)
+    plan = run.plan
+    tiled: dict[str, Any] = {
+        "number": len(tiles), "side_cells": plan.side, "windows_clipped": sum(check["clipped"] for check in checks),
+        "margin_cells": [min(margins.values()), max(margins.values())],
+        "at_seams": sum(summary["seam"] for summary in run.summaries["solve"].values()),
+        "scales_lowered_at_seams": sum(summary["moved"] for summary in run.summaries["stitch"].values()),
+    }  # fmt: skip
+    if update is not None:
+        tiled["update"] = update
+    return {
+        "ok": violations == 0 and checked == secrets,
+        "checked": checked,
+        "secret_outside_fences": secrets,
+        "locations": _number(tiles),
+        "edges": sum(summary["arcs"] for summary in run.summaries["link"].values()) // 2,
+        "l_from": plan.l_from,
+        "l_top": plan.l_top,
+        "requirement": {k: v for k, v in plan.requirement.items() if k not in ("levels", "masses")},
+        "violations": violations,
+        "ratio": _ratio(checks),
+        "fences": {"number": 0, "leaking_edges": 0, "not_closed": 0},
+        "graph_sha256": _digest(run, tiles),
+        "same_graph_as_certified": True,
+        "tiles": tiled,
+    }
+
+
+def _ratio(checks: list[dict[str, Any]]) -> dict[str, Any]:
+    means = np.concatenate([np.array(check["profile"], float) for check in checks])
+    by_level = np.sum([check["by_level"] for check in checks], axis=0) / max(means.size, 1)
+    return {
+        "min": min(check["least"] for check in checks if check["least"] is not None),
+        "median": float(np.median(means)),
+        "mean": float(means.mean()),
+        "profiled": int(means.size),
+        "levels": [round(float(level), 4) for level in units_to_level(np.array(checks[0]["probes"]))],
+        "by_level": [round(float(value), 4) for value in by_level],
+    }
+
+
+def _digest(run: Run, tiles: list[dict[str, Any]]) -> str:
+    """The hash that `verify` takes of the whole graph, worked out tile by tile."""
+    state = hashlib.sha256()
+    first = np.array([tile["first"] for tile in tiles], np.int64)
+    for part in ("tail", "tip"):
+        for number, tile in enumerate(tiles):
+            degree, slot, step = unpack_rows(run.store.read_table(tile["edges"])[0])
+            around = np.array(run.plan.tiling.around(number))[slot]
+            own = np.repeat(np.arange(degree.size, dtype=np.int64), degree)
+            later = (around > number) | ((around == number) & (step > 0))
+            ends = first[number] + own if part == "tail" else first[around] + own + step
+            state.update(ends[later].astype("<i8").tobytes())
+    for number in range(len(tiles)):
+        state.update(run.store.read_table(run.names["check"][number])[0]["level"].astype("<i8").tobytes())
+    for tile in tiles:
+        state.update(run.store.read_table(tile["tile"])[0]["mass"].astype("<i8").tobytes())
+    for tile in tiles:
+        state.update(bytes(8 * tile["n"]))
+    return state.hexdigest()

@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tiled metrics against the untiled ones: layout, graph, guarantee, extracts, files and reports."""
+
+from __future__ import annotations
+
+import shutil
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import geoelastic as ge
+from geoelastic.errors import FileError, FrameError, InputError, OutsideError
+from geoelastic.levels import units_to_mass
+from geoelastic.mechanism.randomness import SeededRandom
+from geoelastic.mechanism.tiled import TiledMechanism, _TiledLine, _TiledSampler
+from geoelastic.metric.conformal import conformal_graph
+from geoelastic.metric.extract import extract
+from geoelastic.metric.tiled_metric import TiledMetric, open_tiles
+from geoelastic.metric.tiles import Box, Tiling
+from geoelastic.scale import InlineEngine, build_tiles
+from statistical.toolbox import assert_chi_square
+from tiled_maps import LEVELS, TILE, small_mass
+
+pytestmark = pytest.mark.jit
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("tiles") / "map.geoelastic"
+    build_tiles(small_mass(), str(path), tile=TILE, engine=InlineEngine(), **LEVELS)
+    return path
+
+
+@pytest.fixture(scope="module")
+def tiled(folder: Path) -> TiledMetric:
+    return open_tiles(folder)
+
+
+@pytest.fixture(scope="module")
+def whole() -> ge.Metric:
+    return ge.build_metric(small_mass(), **LEVELS)
+
+
+@given(st.integers(1, 900), st.integers(1, 900), st.sampled_from([128, 256]), st.integers(0, 400))
+def test_tiles_cover_the_map_once(rows: int, cols: int, side: int, margin: int) -> None:
+    tiling = Tiling(rows, cols, side)
+    cover = np.zeros((rows, cols), int)
+    for tile in range(tiling.n):
+        box, window = tiling.box(tile), tiling.window(tile, margin)
+        cover[box.row : box.row_end, box.col : box.col_end] += 1
+        assert tile in tiling.meeting(window)
+        assert window.row <= max(box.row - margin, 0)
+        assert window.row_end >= min(box.row_end + margin, rows)
+        assert window.row % 64 == 0
+        assert window.col % 64 == 0
+        assert tiling.around(tile)[4] == tile
+        assert tiling.tile_of(box.row_end - 1, box.col_end - 1) == tile
+    assert (cover == 1).all()
+
+
+@pytest.mark.parametrize("side", [0, 64, 100, 384, -128])
+def test_a_tile_is_a_power_of_two(side: int) -> None:
+    with pytest.raises(InputError, match="'tile' must be a power of two >= 128"):
+        Tiling(1000, 1000, side)
+
+
+def test_layout_and_neighbours_are_those_of_the_whole_map(tiled: TiledMetric, whole: ge.Metric) -> None:
+    assert tiled.n == whole.n
+    for name in ("row", "col", "size"):
+        assert np.array_equal(getattr(tiled.locations, name), getattr(whole.locations, name))
+    assert np.array_equal(tiled.mass_units, whole.mass_units)
+    assert np.array_equal(tiled.graph.start, whole.graph.start)
+    assert np.array_equal(tiled.graph.index, whole.graph.index)
+    rebuilt = conformal_graph(whole.locations.neighbours(), tiled.scale)
+    assert np.array_equal(rebuilt.weight, tiled.graph.weight)
+
+
+def test_the_whole_holds_by_an_untiled_verification(tiled: TiledMetric) -> None:
+    fresh = ge.verify(tiled)
+    assert fresh["ok"]
+    assert fresh["checked"] == tiled.certificate["checked"] == int(tiled.secret.sum())
+    assert fresh["graph_sha256"] == tiled.certificate["graph_sha256"]
+    assert fresh["edges"] == tiled.certificate["edges"]
+    assert fresh["ratio"]["min"] == pytest.approx(tiled.certificate["ratio"]["min"], abs=1e-12)
+    assert tiled.certificate["tiles"]["windows_clipped"] == 0
+    assert tiled.certificate["tiles"]["at_seams"] > 0
+
+
+def test_a_scale_raised_behind_its_back_is_noticed(folder: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    metric = open_tiles(copy)
+    name = metric.content["tiles"][0]["tile"]
+    columns, summary = metric.store.read_table(name)
+    metric.store.write_table(name, columns | {"scale": (columns["scale"] * 2).astype(np.int32)}, summary)
+    fresh = ge.verify(open_tiles(copy))
+    assert not fresh["ok"]
+    assert fresh["violations"] > 0
+    assert not fresh["same_graph_as_certified"]
+
+
+def test_distances_in_a_window_are_never_short_and_true_before_the_rim(tiled: TiledMetric) -> None:
+    window, scale = tiled.window(Box(64, 64, 256, 256))
+    graph = conformal_graph(window.neighbours, scale)
+    numbers = tiled.numbers(window)
+    for local in np.linspace(0, graph.n - 1, 12).astype(int):
+        inside = graph.distances(int(local), 2**30)
+        true = tiled.distance_units_from(int(numbers[local]))[numbers]
+        assert (inside >= true).all()
+        safe = inside < inside[window.rim].min()
+        assert np.array_equal(inside[safe], true[safe])
+
+
+def test_seams_cost_no_quality(tiled: TiledMetric, whole: ge.Metric) -> None:
+    """Expected error within 3 % of the untiled build, on average over the locations along the seams and overall."""
+    ours, theirs = ge.ElasticMechanism(tiled), ge.ElasticMechanism(whole)
+    at = whole.locations
+    seam = np.zeros(whole.n, bool)
+    for place in (at.row, at.col):
+        seam |= (place % TILE < 16) | (place % TILE >= TILE - 16)
+    for chosen in (whole.secret & seam, whole.secret & ~seam):
+        some = np.flatnonzero(chosen)[::3]
+        a, b = (mech.expected_errors(locations=some)["mean"] for mech in (ours, theirs))
+        assert abs(a.mean() / b.mean() - 1) < 0.03
+        assert np.quantile(np.abs(a / b - 1), 0.9) < 0.06
+
+
+def test_places_open_their_tile_only(folder: Path, tiled: TiledMetric, whole: ge.Metric) -> None:
+    metric = ge.load(folder)
+    assert isinstance(metric, TiledMetric)
+    lat, lon = whole.grid.cell_to_latlon(150, 40)
+    i = metric.locate(lat, lon)
+    assert i == whole.locate(lat, lon)
+    assert metric.latlon(i) == pytest.approx(whole.latlon(i), abs=1e-12)
+    assert metric.is_secret(i) == whole.is_secret(i)
+    assert not metric.is_secret(0)
+    assert metric.opened == {metric.tiling.tile_of(150, 40), 0}
+    with pytest.raises(OutsideError):
+        metric.locate(10, 10)
+
+
+def test_as_one_file_and_back(tiled: TiledMetric, tmp_path: Path) -> None:
+    tiled.save(tmp_path / "one.geoelastic")
+    one = ge.load(tmp_path / "one.geoelastic")
+    assert not isinstance(one, TiledMetric)
+    assert np.array_equal(one.graph.weight, tiled.graph.weight)
+    assert ge.verify(one)["ok"]
+
+
+def test_an_extract_is_that_of_the_whole(folder: Path, tiled: TiledMetric) -> None:
+    area = ge.Area.around(*map(float, tiled.grid.cell_to_latlon(130, 60)), size_km=7)
+    metric = open_tiles(folder)
+    ours, theirs = extract(metric, area), extract(_as_plain(tiled), area)
+    assert ours.certificate == theirs.certificate
+    assert ours.certificate["ok"]
+    assert ours.info["extract"] == theirs.info["extract"]
+    assert np.array_equal(ours.secret, theirs.secret)
+    assert len(metric.opened) < metric.tiling.n
+    with pytest.raises(OutsideError):
+        extract(metric, ge.Area.around(10, 10, size_km=5))
+
+
+def _as_plain(metric: TiledMetric) -> ge.Metric:
+    return ge.Metric(
+        metric.locations, metric.mass_units, metric.graph, metric.fence, metric.method, requirement=metric.requirement,
+        l_from=metric.l_from, l_top=metric.l_top, frame_cells=metric.frame_cells, scale=metric.scale,
+        certificate=metric.certificate, info=metric.info,
+    )  # fmt: skip
+
+
+def test_fences_go_into_extracts(tiled: TiledMetric) -> None:
+    with pytest.raises(InputError, match="extract"):
+        tiled.with_fences([])
+
+
+def _exact_line(tiled: TiledMetric, mech: TiledMechanism, i: int) -> tuple[Fraction, list[Fraction]]:
+    """S(x) and its parts from all distances, in fractions."""
+    window, _ = tiled.window(Box(0, 0, *tiled.grid.shape))
+    measure = tiled.measure_of(window, mech.output)
+    parts = [int(m) * mech.weights.exact(int(d)) for m, d in zip(measure, tiled.distance_units_from(i), strict=True)]
+    return sum(parts, Fraction(0)), parts
+
+
+@pytest.mark.parametrize("output", ["mass", "uniform"])
+def test_the_line_of_a_draw_is_exact(tiled: TiledMetric, output: str) -> None:
+    """At every frontier: settled <= S(x) <= settled + bound of the rest; at the end settled = S(x)."""
+    mech = TiledMechanism(tiled, output=output)
+    for i in (tiled.n // 2, int(np.flatnonzero(tiled.secret)[7])):
+        total, _ = _exact_line(tiled, mech, i)
+        sampler = _TiledSampler(tiled, output, mech.weights, mech._blocks)
+        sampler.begin(i)
+        line = _TiledLine(sampler, int(mech._blocks.sum()))
+        tight = False
+        while line._open:
+            line._advance()
+            known, bound, scale = line._lengths()
+            assert Fraction(known, 2**scale) <= total <= Fraction(bound, 2**scale)
+            plain = known + line._rest * int(mech.weights.table[(line._frontier + 1) % mech.weights.period])
+            tight |= bound < plain
+        assert Fraction(known, 2**scale) == total
+        assert tight, "the bound by blocks never beats the plain one: it does nothing"
+
+
+def test_reports_follow_the_distribution(tiled: TiledMetric) -> None:
+    mech = TiledMechanism(tiled)
+    i = tiled.locate(*map(float, tiled.grid.cell_to_latlon(129, 62)))
+    total, parts = _exact_line(tiled, mech, i)
+    drawn = mech.sample(i, 4000, rng=SeededRandom(11))
+    groups = np.arange(tiled.n) * 40 // tiled.n
+    expected = np.bincount(groups, weights=[float(part / total) for part in parts])
+    observed = np.bincount(groups[drawn], minlength=expected.size)
+    assert_chi_square(observed, expected)
+
+
+def test_one_report_and_its_errors(folder: Path) -> None:
+    metric = open_tiles(folder)
+    mech = TiledMechanism(metric)
+    lat, lon = map(float, metric.grid.cell_to_latlon(60, 130))
+    assert mech.sanitize(lat, lon, rng=SeededRandom(1)) == mech.sanitize(lat, lon, rng=SeededRandom(1))
+    out = mech.sanitize(lat, lon)
+    assert metric.grid.area.contains(*out)
+    with pytest.raises(FrameError, match="frame"):
+        mech.sample(0)
+    with pytest.raises(InputError, match="'output' must be one of"):
+        TiledMechanism(metric, output="mass^2")
+
+
+def test_masses_are_kept(tiled: TiledMetric) -> None:
+    assert float(units_to_mass(tiled.mass_units).sum()) == pytest.approx(small_mass().total, rel=1e-6)
+
+
+def _broken(folder: Path, tmp_path: Path) -> Path:
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    return copy
+
+
+@pytest.mark.parametrize("damage", ["flip", "cut", "gone"])
+def test_a_damaged_tile_is_named(folder: Path, tmp_path: Path, damage: str) -> None:
+    copy = _broken(folder, tmp_path)
+    metric = open_tiles(copy)
+    victim = copy / metric.content["tiles"][1]["tile"]
+    content = bytearray(victim.read_bytes())
+    if damage == "gone":
+        victim.unlink()
+    elif damage == "cut":
+        victim.write_bytes(content[: len(content) // 2])
+    else:
+        content[len(content) // 3] ^= 0xFF
+        victim.write_bytes(content)
+    with pytest.raises(FileError, match=victim.name):
+        ge.verify(metric)
+
+
+def test_a_damaged_or_missing_manifest_is_told(folder: Path, tmp_path: Path) -> None:
+    copy = _broken(folder, tmp_path)
+    manifest = copy / "manifest.json"
+    text = manifest.read_text()
+    for bad, message in [
+        (text[:-20], "truncated"), (text.replace('"n": ', '"n": 1', 1), "checksum"),
+        (text.replace('"version": 1', '"version": 2'), "newer"), ("{}", "not a manifest"),
+        (text.replace('"geoelastic tiles"', '"other"'), "not a geoelastic"),
+    ]:  # fmt: skip
+        manifest.write_text(bad)
+        with pytest.raises(FileError, match=message):
+            ge.load(copy)
+    manifest.unlink()
+    with pytest.raises(FileError, match="did not end"):
+        ge.load(copy)
+
+
+def test_in_an_object_store(folder: Path, tiled: TiledMetric) -> None:
+    fsspec: Any = pytest.importorskip("fsspec")
+    fs = fsspec.filesystem("memory")
+    for path in folder.rglob("*"):
+        if path.is_file():
+            fs.pipe_file(f"/map/{path.relative_to(folder)}", path.read_bytes())
+    metric = ge.load("memory://map")
+    assert metric.certificate == tiled.certificate
+    lat, lon = map(float, metric.grid.cell_to_latlon(129, 62))
+    assert metric.locate(lat, lon) == tiled.locate(lat, lon)
+    TiledMechanism(metric).sanitize(lat, lon)
+    store = metric.store
+    store.write("sub/x", b"1")
+    assert store.names("sub") == ["sub/x"]
+    store.remove("sub/x")
+    assert not store.exists("sub/x")
+    with pytest.raises(FileError, match="no such file"):
+        store.read("sub/x")
+    assert store.names("nothing") == []
