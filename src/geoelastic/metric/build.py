@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import __version__
-from ..errors import InputError, MassError, require_choice
+from ..errors import InputError, MassError, require_choice, require_count
 from ..fences import fences_to_cells
 from ..levels import MASS_BITS, MASS_UNIT, IntArray, mass_to_units
 from ..locations import Grid, Locations, adaptive, uniform
@@ -22,6 +22,7 @@ from .conformal import conformal_graph, solve_scales
 from .graph import Graph
 from .metric import Metric
 from .paper import build_paper_graph
+from .submaps import state_from_submaps
 from .verify import verify
 
 __all__ = ["build_metric"]
@@ -37,6 +38,8 @@ DEFAULT_L_FROM = 0.35
 #: merge empty land.
 LEAF_SHARE = 1 / 7
 MAX_LEAF_CELLS = 64
+#: Part of a submap's side that is left for the run over the whole map: there its balls would be cut.
+SUBMAP_FRAME = 0.2
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,7 @@ def build_metric(
     frame: float = 0.03,
     strategy: str = "fourfold",
     literal: bool = False,
+    submaps: int = 1,
     checkpoint: str | os.PathLike[str] | None = None,
     workers: int | None = None,
     progress: bool = False,
@@ -70,7 +74,8 @@ def build_metric(
     """Build a metric in which every ball B_l(x), l in [l_from, l_top], holds at least req(l), and verify it.
 
     `method`: "conformal" (the default: tighter, a minute for a city) or "paper" (the algorithm of Chatzikokolakis,
-    Palamidessi and Stronati, with its candidate `strategy`; `literal` raises levels once a pass, as listed there).
+    Palamidessi and Stronati, with its candidate `strategy`; `literal` raises levels once a pass, as listed there;
+    `submaps` builds k x k parts first and then runs over the whole, its authors' second suggestion).
     `layout`: "adaptive" (default of the conformal builder) or "uniform". `fences`: GeoJSON, files of it or shapely
     polygons. `frame`: part of the shorter side that may be reported but not be a secret. `checkpoint`: a file that
     lets a paper build that was stopped go on from its last pass.
@@ -100,10 +105,16 @@ def build_metric(
         )
         graph = conformal_graph(neighbours, scale)
     else:
-        keeper = Checkpoint.at(checkpoint, plan, strategy=strategy, literal=literal)
+        keeper = Checkpoint.at(checkpoint, plan, strategy=strategy, literal=literal, submaps=submaps)
+        state = keeper.read()
+        if state is None and _checked_submaps(submaps, layout) > 1:
+            state = state_from_submaps(
+                plan.locations, plan.mass_units, plan.table, plan.fence, parts=submaps, frame=SUBMAP_FRAME,
+                strategy=strategy, literal=literal, workers=workers, progress=progress,
+            )  # fmt: skip
         graph = build_paper_graph(
             plan.locations, plan.mass_units, plan.table, plan.fence, plan.secret, strategy=strategy, literal=literal,
-            state=keeper.read(), on_pass=keeper.write, workers=workers, progress=progress,
+            state=state, on_pass=keeper.write, workers=workers, progress=progress,
         )  # fmt: skip
         keeper.done()
     info = dict(mass.info) | {"built_with": f"geoelastic {__version__}"}
@@ -147,6 +158,12 @@ def make_plan(
     if not np.any(secret & (fence == 0)):
         raise InputError("the map has no location outside its frame and fences: use more cells or a smaller frame")
     return Plan(locations, locations.sum_over(units), outside, fence, secret, table)
+
+
+def _checked_submaps(submaps: int, layout: str) -> int:
+    if require_count("submaps", submaps) > 1 and layout != "uniform":
+        raise InputError("'submaps' must be 1 with the adaptive layout, which has no need of them")
+    return submaps
 
 
 def _frame_cells(grid: Grid, frame: float) -> int:

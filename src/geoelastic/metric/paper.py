@@ -28,7 +28,7 @@ from ..progress import progress_bar
 from .graph import Graph
 from .threads import in_parts
 
-__all__ = ["STRATEGIES", "PaperState", "build_paper_graph", "candidate_order"]
+__all__ = ["STRATEGIES", "PaperState", "build_paper_graph", "candidate_order", "first_state"]
 
 IndexArray = npt.NDArray[np.int32]
 
@@ -107,6 +107,8 @@ def build_paper_graph(
         while True:
             left = np.flatnonzero(state.level < table.size).astype(np.int32)
             unfinished = int(np.count_nonzero(secret[left]))
+            if state.passes > _PASSES_OF_ONE_EDGE:
+                left = left[secret[left]]  # the frame need not be completed, only the locations that wait for it
             bar.update(total - unfinished, note=f"pass {state.passes}")
             if unfinished == 0:
                 return state.graph.simplified()

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Output measures: what each does to the expected error and to a Bayesian adversary, at the same guarantee.
+
+Places are drawn by mass, which is also the adversary's prior; the adversary knows the mechanism and guesses, of these
+places, the one with the least expected distance. Errors in metres; `suburb` is the half of the places with less density.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..levels import FloatArray
+from ..mechanism import ElasticMechanism
+from ..metric import Metric, build_metric
+from ..progress import progress_bar
+from ._tools import markdown, synthetic_mass, warm_up
+
+__all__ = ["run"]
+
+OUTPUTS = ("uniform", "mass^0.5", "mass", "mass^1.5", "mass^2", "mass^3")
+_PLACES = 400
+
+
+def run(*, progress: bool = False, side: int = 750) -> dict[str, Any]:
+    """One row an output measure."""
+    warm_up()
+    metric = build_metric(synthetic_mass("paris", side))
+    rng = np.random.Generator(np.random.PCG64(7))
+    weights = np.where(metric.secret, metric.mass, 0)
+    places = np.sort(rng.choice(metric.n, size=min(_PLACES, metric.n), replace=False, p=weights / weights.sum()))
+    density = metric.mass[places] / metric.locations.area_cells[places]
+    suburb = density <= np.median(density)
+    rows: list[dict[str, Any]] = []
+    with progress_bar("bench error", len(OUTPUTS), show=progress) as bar:
+        for output in OUTPUTS:
+            bar.update(len(rows), note=output)
+            errors, adversary = _measure(metric, places, output)
+            rows.append(
+                {
+                    "output": output,
+                    "error_m": round(float(errors.mean())),
+                    "error_city_m": round(float(errors[~suburb].mean())),
+                    "error_suburb_m": round(float(errors[suburb].mean())),
+                    "adversary_m": round(adversary),
+                }
+            )
+    base = rows[0]
+    for row in rows:
+        row["error_to_uniform"] = round(row["error_m"] / base["error_m"], 3)
+        row["adversary_to_uniform"] = round(row["adversary_m"] / base["adversary_m"], 3)
+    return {"rows": rows, "text": markdown(rows)}
+
+
+def _measure(metric: Metric, places: Any, output: str) -> tuple[FloatArray, float]:
+    """Expected errors of the places, and the adversary's expected distance with an even prior over them."""
+    mechanism = ElasticMechanism(metric, output=output)
+    channel = np.array([mechanism.probabilities(int(i)) for i in places])
+    errors = np.array([row @ mechanism.distances_m(int(i)) for i, row in zip(places, channel, strict=True)])
+    apart = np.hypot(*(metric.xy[places][:, None] - metric.xy[places][None]).T)
+    loss = 0.0
+    for first in range(0, metric.n, 4096):
+        posterior = channel[:, first : first + 4096] / len(places)
+        loss += float((apart @ posterior).min(axis=0).sum())
+    return errors, loss
