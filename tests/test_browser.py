@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page and the client in a real browser: Debian's Chromium, driven by Playwright, against the real service."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+import geoelastic as ge
+import vectors
+from geoelastic.mechanism.portable import load_mechanism
+from geoelastic.service.bundle import client_dir
+from geoelastic.service.page import standalone_html
+from statistical.toolbox import assert_chi_square
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-dev-shm-usage",
+]
+HERE = (48.8567, 2.3387)
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.jit,
+    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
+]
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    command = [sys.executable, "-m", "geoelastic.cli", "serve", str(vectors.FILE), "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        assert line.startswith("http://127.0.0.1:"), line
+        yield line.split(" ")[0]
+        process.terminate()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+class Visit:
+    """A page with everything it asked for and complained about."""
+
+    def __init__(self, browser: Browser, **options: Any) -> None:
+        self.context = browser.new_context(**options)
+        self.page: Page = self.context.new_page()
+        self.requests: list[str] = []
+        self.faults: list[str] = []
+        self.context.on(
+            "request", lambda r: self.requests.append(f"{r.method} {r.url} {r.post_data or ''} {r.headers}")
+        )
+        self.page.on("pageerror", lambda error: self.faults.append(str(error)))
+        self.page.on("console", lambda m: self.faults.append(m.text) if m.type in ("error", "warning") else None)
+
+    def open(self, url: str) -> Page:
+        self.page.goto(url)
+        self.page.wait_for_selector("body[data-ready]", timeout=30_000)
+        return self.page
+
+    def data(self, name: str) -> str:
+        return str(self.page.evaluate(f"document.body.dataset.{name}"))
+
+
+@pytest.fixture
+def visit(browser: Browser) -> Iterator[Visit]:
+    visit = Visit(browser, viewport={"width": 1100, "height": 760})
+    yield visit
+    assert visit.faults == []
+    visit.context.close()
+
+
+def places(text: str) -> list[str]:
+    """Numbers that could be the coordinates of a place on the map, or tile numbers of one."""
+    return re.findall(r"4[89]\.\d{2,}|\b2\.[23]\d+", text)
+
+
+def test_ball_cloud_and_sentence_appear_without_a_request(visit: Visit, address: str) -> None:
+    page = visit.open(address)
+    before = len(visit.requests)
+    assert all(re.search(r"127\.0\.0\.1|^GET data:", request) for request in visit.requests)
+    page.click("#map", position={"x": 380, "y": 360})
+    page.wait_for_selector("body[data-cloud]")
+    assert int(visit.data("cloud")) == 300
+    assert int(visit.data("ball")) >= 1
+    assert re.match(r"About [\d,]+ buildings .* factor of 2", page.inner_text("#sentence"))
+    assert "0 requests were made" in page.inner_text("#status")
+    small = int(visit.data("ball"))
+    page.locator("#level").fill("95")
+    assert int(visit.data("ball")) > small
+    page.click("#again")
+    assert len(visit.requests) == before
+    assert places(" ".join(visit.requests)) == []
+
+
+def test_layers(visit: Visit, address: str) -> None:
+    page = visit.open(address)
+    pictures = set()
+    for layer in ("mass", "frame", "fences", "slack", "error", "none"):
+        page.check(f'input[name="layer"][value="{layer}"]')
+        page.wait_for_selector(f'body[data-layer="{layer}"]')
+        page.wait_for_timeout(300)
+        pictures.add(page.evaluate("document.querySelector('canvas.field').toDataURL().slice(-4000)"))
+        assert page.is_visible("#legend") == (layer in ("mass", "slack", "error"))
+    assert len(pictures) == 6
+
+
+def test_a_fence_is_drawn_and_carved_on_the_device(visit: Visit, address: str) -> None:
+    page = visit.open(address)
+    before = len(visit.requests)
+    page.click("#draw")
+    for x, y in ((300, 300), (420, 310), (400, 420), (310, 400)):
+        page.click("#map", position={"x": x, "y": y})
+    page.click("#draw")
+    page.wait_for_selector("body[data-fenced]", timeout=30_000)
+    assert int(visit.data("fenced")) > 4
+    page.click("#map", position={"x": 360, "y": 355})
+    page.wait_for_function("document.querySelector('#sentence').textContent.includes('inside a fence')")
+    page.click("#compare")
+    page.click("#map", position={"x": 120, "y": 355})
+    page.wait_for_function("!document.querySelector('#comparison').hidden")
+    assert "Planar Laplace" in page.inner_text("#comparison")
+    assert len(visit.requests) == before
+
+
+def test_by_keyboard_on_a_phone_in_the_dark(browser: Browser, address: str) -> None:
+    visit = Visit(browser, viewport={"width": 390, "height": 844}, color_scheme="dark", has_touch=True)
+    page = visit.open(address)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 24, 27)"
+    page.focus("#map")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("body[data-cloud]")
+    page.focus("#around")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("body[data-fenced]", timeout=30_000)
+    page.focus("#draw")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Escape")
+    assert page.inner_text("#draw") == "Draw a fence"
+    assert visit.faults == []
+    visit.context.close()
+
+
+def test_a_page_that_cannot_load_its_map_says_so(browser: Browser, address: str) -> None:
+    visit = Visit(browser)
+    visit.context.route("**/portable", lambda route: route.fulfill(status=200, body=b"geox\r\n\x1a\x01 no"))
+    visit.page.goto(address)
+    visit.page.wait_for_function("document.querySelector('#sentence').textContent.includes('cannot be loaded')")
+    visit.page.click("#map")
+    assert "cloud" not in visit.page.evaluate("Object.keys(document.body.dataset)")
+    visit.context.close()
+
+
+def test_the_stand_alone_file_needs_no_network(visit: Visit, tmp_path: Path) -> None:
+    standalone_html(ge.load(vectors.FILE), tmp_path / "town.html")
+    page = visit.open((tmp_path / "town.html").as_uri())
+    page.click("#centre")
+    page.wait_for_selector("body[data-cloud]")
+    assert [r for r in visit.requests if not re.match(r"GET (file|data):", r)] == []
+
+
+SHIM = """<!doctype html><script src="/geolocation.js" data-metric="{metric}"></script><script>
+navigator.geolocation.getCurrentPosition(
+  (p) => (document.title = JSON.stringify([p.coords.latitude, p.coords.longitude, p.coords.accuracy])),
+  (e) => (document.title = "refused " + e.code));
+</script>"""
+
+
+def asked_by_a_page(browser: Browser, address: str, metric: str, place: tuple[float, float]) -> tuple[str, list[str]]:
+    where = {"latitude": place[0], "longitude": place[1]}
+    visit = Visit(browser, geolocation=where, permissions=["geolocation"])
+    visit.context.route(
+        "**/page-with-shim", lambda route: route.fulfill(body=SHIM.format(metric=metric), content_type="text/html")
+    )
+    visit.page.goto(f"{address}page-with-shim")
+    visit.page.wait_for_function("document.title !== ''", timeout=20_000)
+    title, requests = visit.page.title(), visit.requests
+    visit.context.close()
+    return title, requests
+
+
+def test_the_shim_answers_a_page_with_reports(browser: Browser, address: str) -> None:
+    mechanism = load_mechanism(vectors.FILE)
+    reports = set()
+    for _ in range(4):
+        title, requests = asked_by_a_page(browser, address, "/v1/metrics/town/portable", HERE)
+        lat, lon, accuracy = json.loads(title)
+        row, col = mechanism.metric.grid.locate(lat, lon)
+        assert mechanism.metric.grid.cell_to_latlon(row, col) == pytest.approx((lat, lon), abs=1e-9)
+        assert accuracy > 300
+        reports.add((row, col))
+        assert places(" ".join(requests)) == []
+    assert len(reports) > 1
+
+
+def test_the_shim_fails_closed(browser: Browser, address: str) -> None:
+    for metric, place in (("/nothing.geox", HERE), ("/v1/metrics/town/portable", (10.0, 10.0)), ("", HERE)):
+        assert asked_by_a_page(browser, address, metric, place)[0] == "refused 2"
+
+
+IN_BROWSER = """async ({ file, vectors, from, count }) => {
+  const { Elastic, ReplayRandom, Sticky } = window.client;
+  const bytes = Uint8Array.from(atob(file), (letter) => letter.charCodeAt(0));
+  const mechanism = await Elastic.fromBytes(bytes);
+  const cells = vectors.map(([i, hex]) => {
+    const random = new ReplayRandom(Uint8Array.from(hex.match(/../g), (pair) => parseInt(pair, 16)));
+    const { row, col } = mechanism.reportFrom(i, random);
+    return [row, col];
+  });
+  const counts = new Array(mechanism.metric.n).fill(0);
+  for (const { location } of mechanism.reportsFrom(from, count)) counts[location]++;
+  const key = Uint8Array.from({ length: 32 }, (_, k) => k);
+  const { row, col } = await new Sticky(mechanism, key, "Zoë").reportFrom(vectors[0][0]);
+  return { cells, counts, sticky: [row, col] };
+}"""
+
+
+def test_vectors_and_statistics_in_the_browser(visit: Visit, address: str) -> None:
+    stored = json.loads(vectors.VECTORS.read_text(encoding="utf-8"))
+    mechanism = load_mechanism(vectors.FILE)
+    i = mechanism.metric.locate(*HERE)
+    modules = {path.name: path.read_text(encoding="utf-8") for path in client_dir().glob("*.js")}
+    visit.context.route(
+        "**/modules/*",
+        lambda route: route.fulfill(body=modules[route.request.url.rsplit("/", 1)[1]], content_type="text/javascript"),
+    )
+    page = visit.open(address)
+    page.evaluate("import('/modules/index.js').then((client) => { window.client = client; })")
+    given = {
+        "file": base64.b64encode(vectors.FILE.read_bytes()).decode(),
+        "vectors": [(one["from"], ge.SeededRandom(one["seed"]).bytes(1024).hex()) for one in stored["reports"]],
+        "from": i,
+        "count": 20_000,
+    }
+    told = page.evaluate(IN_BROWSER, given)
+    assert told["cells"] == [one["to"] for one in stored["reports"]]
+    assert_chi_square(np.array(told["counts"]), mechanism.probabilities(i))
+    from geoelastic.mechanism.sticky import Sticky
+
+    rows, cols = Sticky(mechanism, vectors.KEY, "Zoë").sample_cells([stored["reports"][0]["from"]])
+    assert told["sticky"] == [rows[0], cols[0]]
+
+
+def test_reports_are_quick(visit: Visit, address: str) -> None:
+    page = visit.open(address)
+    times = []
+    for _ in range(9):
+        page.click("#centre")
+        times.append(float(visit.data("reportMs")))
+    assert sorted(times)[4] < 50
