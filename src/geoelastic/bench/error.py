@@ -2,7 +2,7 @@
 """Output measures: what each does to the expected error and to a Bayesian adversary, at the same guarantee.
 
 Places are drawn by mass, which is also the adversary's prior; the adversary knows the mechanism and guesses, of these
-places, the one with the least expected distance. Errors in metres; `suburb` is the half of the places with less density.
+places, the one with the least expected distance. Errors in metres; `suburb`: the half of the places with less density.
 """
 
 from __future__ import annotations
