@@ -2,8 +2,7 @@
 """Channels of a metric: exp(-beta d) over its locations, and the paper's evaluation as it was really run.
 
 All of them come from one table of distances, from each location that holds a place to every location: it is the costly
-part, computed once (whole units of level, exact). The probabilities are the mechanism's up to rounding: its exact
-integer weights differ from these floats by less than one part in a million.
+part, computed once (whole units of level, exact). The weights are the mechanism's own integers.
 """
 
 from __future__ import annotations
@@ -16,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import require_positive
-from ..levels import LEVEL_UNIT, UNREACHABLE, FloatArray, IntArray, level_to_units
+from ..levels import UNREACHABLE, FloatArray, IntArray, level_to_units
 from ..mechanism.measures import output_measure
+from ..mechanism.weights import exponent_fraction, make_weights
 from ..progress import progress_bar
 from .areas import StudyArea
 from .channel import Channel, Outputs, channel_from_matrix
@@ -78,14 +78,14 @@ def elastic_channel(
     """
     metric = table.metric
     measure, cells = output_measure(metric, output), metric.locations.area_cells.astype(np.float64)
-    rate = require_positive("exponent", exponent) * LEVEL_UNIT
+    weight_of = _weight_by_units(exponent, int(table.units.max(where=table.units < UNREACHABLE, initial=0)))
     fenced = metric.fence[table.inputs] > 0
 
     def weights(start: int, stop: int) -> FloatArray:
         units = table.units[:, start:stop]
         # inside a fence every report is even over it, whatever the measure outside
         mu = np.where(fenced[:, None], cells[start:stop], measure[start:stop])
-        return np.where(units == UNREACHABLE, 0.0, mu * np.exp(-rate * units))
+        return mu * weight_of[np.minimum(units, len(weight_of) - 1)]
 
     label = name or f"elastic, output by {output if isinstance(output, str) else 'measure'}, exponent {exponent:g}"
     return _normalised(label, table, weights, _outputs(metric), sound=True)
@@ -96,6 +96,13 @@ def mechanism_channel(mechanism: Any, prior: Prior, *, name: str = "mechanism") 
     inputs, rows = np.unique(_locations_of(mechanism.metric, prior), return_inverse=True)
     matrix = np.stack([mechanism.probabilities(int(i)) for i in inputs])
     return channel_from_matrix(name, matrix, _outputs(mechanism.metric), rows)
+
+
+def _weight_by_units(exponent: float, most: int) -> FloatArray:
+    """The mechanism's weight at each whole distance up to `most`, and then 0 for whatever lies beyond."""
+    weights = make_weights(exponent_fraction(exponent))
+    shell, place = np.divmod(np.arange(most + 1), weights.period)
+    return np.append(weights.table[place] * np.exp2(-shell.astype(np.float64)), 0.0)
 
 
 def cells_in(metric: Any, area: StudyArea) -> IntArray:
@@ -133,10 +140,11 @@ def paper_channel(
         column, label = metric.locations.owner.ravel()[cells], "as in the paper, in the box (no guarantee)"
         outputs = _single_cells(metric, cells)
     count = outputs.side.astype(np.float64) ** 2
+    weight_of = _weight_by_units(0.5, limit)
 
     def weights(start: int, stop: int) -> FloatArray:
         units = table.units[:, column[start:stop]]
-        return np.where(units > limit, 0.0, count[start:stop] * np.exp(-LEVEL_UNIT / 2 * units))
+        return count[start:stop] * weight_of[np.minimum(units, len(weight_of) - 1)]
 
     return _normalised(label, table, weights, outputs, sound=False)
 
@@ -162,12 +170,14 @@ def expected_errors(
     With a `cut` nothing is reported beyond that level, as in the paper's program (no guarantee).
     """
     outputs, measure = _outputs(metric), output_measure(metric, output)
-    limit = UNREACHABLE - 1 if cut is None else level_to_units(cut)
+    beyond = None if cut is None else _weight_by_units(exponent, level_to_units(cut))
     result = np.empty(len(locations))
 
     def one(k: int) -> None:
         units = metric.distance_units_from(int(locations[k]), cut)
-        row = np.where(units > limit, 0.0, measure * np.exp(-exponent * LEVEL_UNIT * units))
+        farthest = int(units.max(where=units < UNREACHABLE, initial=0))
+        weight_of = _weight_by_units(exponent, farthest) if beyond is None else beyond
+        row = measure * weight_of[np.minimum(units, len(weight_of) - 1)]
         result[k] = expected_distance((row / row.sum())[None, :], metric.xy[locations[k]][None, :], outputs)[0]
 
     with ThreadPoolExecutor(workers) as pool, progress_bar("errors", len(locations), show=progress) as bar:

@@ -127,21 +127,28 @@ def _boxes(groups: Sequence[tuple[str, Any, str]], title: str, unit: str, *, log
 
 def trade_off(study: dict[str, Any]) -> Any:
     """Every mechanism: expected distance of its report against the adversary's expected error, one panel an area."""
-    figure = new_figure(6.4 * len(study["areas"]), 5)
-    for axes, (name, part) in zip(
-        np.atleast_1d(figure.subplots(1, len(study["areas"]))), study["areas"].items(), strict=True
-    ):
+    from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
+
+    areas = study["areas"]
+    figure = new_figure(5 * len(areas) + 2.6, 5)
+    panels = np.atleast_1d(figure.subplots(1, len(areas)))
+    for axes, (name, part) in zip(panels, areas.items(), strict=True):
         for m, result in part["mechanisms"].items():
             label, colour = LABELS[m]
-            marker = "o" if result["sound"] else "x"
-            axes.plot(result["expected_m"], result["euclidean_m"], marker, color=colour, markersize=8)
-            axes.annotate(label, (result["expected_m"], result["euclidean_m"]), fontsize=7, xytext=(4, 4),
-                          textcoords="offset points")  # fmt: skip
+            pair = f" as '{m.partition('=')[2]}'" if "=" in m else ""
+            marker = "x" if not result["sound"] else "s" if pair else "o"
+            axes.plot(
+                result["expected_m"], result["euclidean_m"], marker, color=colour, markersize=8, label=label + pair
+            )
         axes.set_xscale("log")
+        axes.xaxis.set_major_locator(FixedLocator([100, 200, 500, 1000, 2000, 5000, 10_000, 20_000]))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
         axes.set_title(name, loc="left", fontweight="bold", fontsize=11)
-        axes.set_xlabel("expected distance of the report, m (crosses: no guarantee)")
+        axes.set_xlabel("expected distance of the report, m")
         axes.set_ylabel("adversary's expected error, m")
         axes.grid(alpha=0.3)
+    panels[-1].legend(fontsize=7, loc="center left", bbox_to_anchor=(1.01, 0.5), title="crosses: no guarantee")
     return figure
 
 
