@@ -217,6 +217,11 @@ def test_the_page_and_its_parts(client: TestClient, tmp_path: Path, published: d
     assert size == len(text.encode())
     assert "<script src" not in text
     assert '<link rel="stylesheet"' not in text
+    done = CliRunner().invoke(main, ["map", str(vectors.FILE), "page", "-o", str(tmp_path / "again.html"), "--json"])
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "again.html").read_text(encoding="utf-8") == text
+    bad = CliRunner().invoke(main, ["map", str(vectors.FILE), "page", "-o", str(tmp_path / "page.png")])
+    assert bad.exit_code == 2
 
 
 def test_a_bundle_has_one_scope() -> None:

@@ -9,7 +9,7 @@ import click
 
 from ._common import LATLON, geo_command
 
-KINDS = ("mass", "error", "ball", "report", "slack", "fences", "quality")
+KINDS = ("mass", "error", "ball", "report", "slack", "fences", "quality", "page")
 
 
 @geo_command(short_help="Pictures of a metric or a quality: PNG, web page or GeoTIFF.")
@@ -29,8 +29,12 @@ def command(file: str, kind: str, output: str, **options: Any) -> dict[str, Any]
     quality` wrote.
 
     The picture is of the kind that OUT's name says: .png, .html (a page that needs nothing else) or .tif (GeoTIFF of
-    the values).
+    the values). KIND page writes the interactive page of `geoelastic serve` as one .html file.
     """
+    if kind == "page":
+        from ..service.page import write_page
+
+        return write_page(file, output, measure=options["measure"])
     from ..figures import save_picture
     from ..figures.choose import picture_of_file
     from ..figures.save import require_picture_path

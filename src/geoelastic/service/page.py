@@ -6,15 +6,18 @@ from __future__ import annotations
 import base64
 import os
 from functools import cache
+from pathlib import Path
+from typing import Any
 
+from ..errors import InputError
 from ..mechanism import ElasticMechanism
 from ..mechanism.portable import mechanism_bytes
-from ..metric import Metric
+from ..metric import Metric, load
 from ..store import write_bytes
 from .bundle import STATIC, bundle
 from .registry import Blob
 
-__all__ = ["page_assets", "standalone_html"]
+__all__ = ["page_assets", "standalone_html", "write_page"]
 
 _VENDOR = STATIC / "vendor"
 
@@ -55,6 +58,14 @@ def standalone_html(metric: Metric, path: str | os.PathLike[str], *, output: str
     page = page.replace("</body>", f"{scripts}\n</body>")
     write_bytes(path, page.encode())
     return len(page.encode())
+
+
+def write_page(file: str, target: str, *, measure: str = "mass") -> dict[str, Any]:
+    """The page of the metric in a file, as one file."""
+    if not target.endswith(".html"):
+        raise InputError(f"'output' must end in .html for a page, got {Path(target).name!r}")
+    size = standalone_html(load(file), target, output=measure)
+    return {"output": target, "kind": "page", "bytes": size, "text": f"page of {file}: {target} ({size / 1000:.0f} kB)"}
 
 
 def _text(name: str) -> str:
