@@ -111,6 +111,7 @@ def test_blocks_do_not_matter() -> None:
     assert binary_error(channel, prior).overall == pytest.approx(1 - joint.max(axis=0).sum(), rel=1e-12)
 
 
+@pytest.mark.jit
 def test_planar_laplace_agrees_with_libqif() -> None:
     qif = pytest.importorskip("qif", reason="libqif is not installed; the dense twin above stands alone")
     grid = Grid.over(Area.around(48.85, 2.35, size_km=4), 100)

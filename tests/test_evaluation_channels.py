@@ -137,6 +137,7 @@ def test_far_squares_keep_their_digits() -> None:
     assert got == pytest.approx(twin.square_mass(epsilon, 100.0, 45, 0, 1), rel=1e-4)
 
 
+@pytest.mark.jit
 @pytest.mark.parametrize("epsilon", [0.0005, 0.0013, 0.01])
 def test_laplace_channel_is_planar_laplace(epsilon: float) -> None:
     prior = some_prior()
@@ -154,6 +155,7 @@ def test_laplace_channel_is_planar_laplace(epsilon: float) -> None:
     assert cells.sum() == pytest.approx(width**2)  # the squares tile: no gap, no overlap
 
 
+@pytest.mark.jit
 def test_location_guard_is_planar_laplace_at_two_over_radius() -> None:
     prior = some_prior(3)
     for level, metres in (("high", 2000), ("medium", 500)):
@@ -205,6 +207,7 @@ def test_calibration_inverts_planar_laplace(epsilon: float) -> None:
         assert calibrate(lambda e: laplace_miss(e, 1500), missed) == pytest.approx(epsilon, rel=1e-6)
 
 
+@pytest.mark.jit
 def test_calibration_to_a_measured_channel() -> None:
     prior = some_prior()
     found = laplace_epsilons(measure_utility(laplace_channel(prior, GRID, 0.001353), prior))

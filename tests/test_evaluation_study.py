@@ -44,6 +44,7 @@ from geoelastic.sources.checkins import read_checkins
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "paris.toml"
 ORIGIN = (48.85, 2.35)
+pytestmark = pytest.mark.jit
 
 
 @pytest.fixture(scope="module")
