@@ -153,3 +153,12 @@ def test_carving_real_maps(data_dir: Any, name: str, place: tuple[float, float])
     assert checked["ok"]
     assert checked["violations"] == 0
     assert checked["fences"]["number"] == 1
+
+
+def test_carving_what_is_there_already_changes_nothing_and_can_be_saved(tmp_path):
+    metric = small_metric(fences=[disc(*PARIS, 160)])
+    same = metric.with_fences([disc(*PARIS, 160)])
+    assert same.certificate["carve"]["locations_changed"] == 0
+    assert same.graph is metric.graph
+    same.save(tmp_path / "same.geoelastic")
+    assert ge.verify(ge.load(tmp_path / "same.geoelastic"))["ok"]

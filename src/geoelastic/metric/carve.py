@@ -52,6 +52,9 @@ def carve(
     if mass is not None:
         units = locations.sum_over(mass_to_units(mass.cells)).ravel()
     changed = ~whole | (fence != metric.fence[parent])
+    if not changed.any():
+        nothing = _summary(metric, changed, fence > 0, 0, time.perf_counter() - begun)
+        return replace(metric, certificate=metric.certificate | {"carve": nothing})
     affected = (
         _affected(metric, np.unique(parent[changed]))[parent] & (fence == 0) & locations.inside(metric.frame_cells)
     )
