@@ -117,7 +117,7 @@ def profiles(start, index, weight, buckets, measure, tables, periods, row, col, 
             d = dist[v]
             for t in range(tables.shape[0]):
                 shell = d // periods[t]
-                w = measure[v] * tables[t, d - shell * periods[t]] * math.ldexp(1.0, -shell)
+                w = measure[v] * tables[t, d - shell * periods[t]] * math.ldexp(1.0, -int(shell))
                 totals[k, t] += w
                 if t == 0 and bins > 0:
                     away = mean_distance(row[x], col[x], size[x], row[v], col[v], size[v])
