@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The service under load, the sizes of what phones load, and the client's own speed, on `synthetic:paris`.
+
+Needs `wrk` for the load and `node` for the client; what is missing is left out and said so.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..area import Area
+from ..mechanism import ElasticMechanism
+from ..mechanism.portable import save_mechanism
+from ..metric import Metric, build_metric
+from ..metric.extract import extract
+from ..progress import progress_bar
+from ..service.bundle import client_dir
+from ._tools import markdown, synthetic_mass, timed, warm_up
+
+__all__ = ["run"]
+
+SECONDS = 120
+CONNECTIONS = 32
+_PARIS = (48.8567, 2.3487)
+
+#: Another place for each request, as often where people are.
+_LOAD = """
+local bodies = {}
+for body in io.lines("%s") do bodies[#bodies + 1] = body end
+wrk.method = "POST"
+wrk.headers["Content-Type"] = "application/json"
+request = function()
+  return wrk.format(nil, nil, nil, bodies[math.random(#bodies)])
+end
+"""
+_CLIENT = """
+import { readFileSync } from "node:fs";
+const { Elastic } = await import(process.argv[1]);
+const begun = performance.now();
+const mechanism = await Elastic.fromBytes(new Uint8Array(readFileSync(process.argv[2])));
+const places = readFileSync(process.argv[3], "utf8").split("\\n", 201).map((line) => JSON.parse(line));
+const loaded = performance.now() - begun;
+const times = Array.from({ length: 201 }, (_, k) => {
+  const at = performance.now();
+  mechanism.report(places[k].lat, places[k].lon);
+  return performance.now() - at;
+}).sort((a, b) => a - b);
+process.stdout.write(JSON.stringify({ loaded, median: times[100], p95: times[190] }));
+"""
+
+
+def run(*, progress: bool = False, side: int = 750, seconds: int = SECONDS) -> dict[str, Any]:
+    """One row a quantity."""
+    warm_up()
+    with tempfile.TemporaryDirectory() as folder, progress_bar("bench service", 3, show=progress) as bar:
+        bar.update(0, note="building")
+        metric = build_metric(synthetic_mass("paris", side))
+        whole = Path(folder) / "paris.geox"
+        rows = _sizes(metric, whole)
+        bar.update(1, note="client")
+        places = _write_places(metric, Path(folder) / "places")
+        rows += _client(whole, places)
+        bar.update(2, note=f"load for {seconds} s")
+        rows += _load(whole, places, seconds)
+    return {"rows": rows, "text": markdown(rows)}
+
+
+def _write_places(metric: Metric, path: Path) -> Path:
+    """Places drawn by mass, one JSON object a line."""
+    draw = np.random.Generator(np.random.PCG64(1))
+    weights = np.where(metric.secret, metric.mass, 0)
+    chosen = draw.choice(metric.n, size=5000, p=weights / weights.sum())
+    lines = [json.dumps(dict(zip(("lat", "lon"), metric.latlon(int(i)), strict=True))) for i in chosen]
+    path.write_text("\n".join(lines), encoding="ascii")
+    return path
+
+
+def _sizes(metric: Metric, path: Path) -> list[dict[str, Any]]:
+    size = save_mechanism(ElasticMechanism(metric), path)
+    rows = [{"what": "portable file, whole map", "value": round(size / 1000), "unit": "kB", "target": "<= 2000"}]
+    cut = timed(lambda: extract(metric, Area.around(*_PARIS, size_km=20)))
+    part = save_mechanism(ElasticMechanism(cut.value), path.with_name("part.geox"))
+    rows.append({"what": "portable file, 20 km", "value": round(part / 1000), "unit": "kB", "target": "<= 300"})
+    rows.append({"what": "cutting and verifying it", "value": round(cut.wall_s, 2), "unit": "s"})
+    return rows
+
+
+def _client(path: Path, places: Path) -> list[dict[str, Any]]:
+    node = shutil.which("node")
+    if node is None:
+        return [{"what": "client in Node", "value": "not measured", "unit": "", "target": "node is missing"}]
+    index = (client_dir() / "index.js").as_uri()
+    command = [node, "--input-type=module", "-e", _CLIENT, index, str(path), str(places)]
+    told = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return [
+        {"what": "client: load and build the graph", "value": round(told["loaded"]), "unit": "ms", "target": "<= 2000"},
+        {"what": "client: one cold report, median", "value": round(told["median"], 1), "unit": "ms", "target": "<= 50"},
+        {"what": "client: one cold report, 95 %", "value": round(told["p95"], 1), "unit": "ms"},
+    ]
+
+
+def _load(path: Path, places: Path, seconds: int) -> list[dict[str, Any]]:
+    wrk = shutil.which("wrk")
+    if wrk is None:
+        return [{"what": "service under load", "value": "not measured", "unit": "", "target": "wrk is missing"}]
+    script = path.with_name("load.lua")
+    script.write_text(_LOAD % places, encoding="ascii")
+    command = [sys.executable, "-m", "geoelastic.cli", "serve", str(path), "--port", "0"]
+    log = path.with_name("log")
+    with log.open("w") as sink, subprocess.Popen(command, stderr=sink) as server:
+        try:
+            address = _address(log)
+            tool = [wrk, "-t1", f"-c{CONNECTIONS}", "--latency", "-s", str(script), f"{address}v1/sanitize"]
+            subprocess.run([*tool, "-d3s"], capture_output=True, check=True)
+            before = _resident_mb(server.pid)
+            out = subprocess.run([*tool, f"-d{seconds}s"], capture_output=True, text=True, check=True).stdout
+            after = _resident_mb(server.pid)
+        finally:
+            server.terminate()
+    return _load_rows(out, before, after, seconds)
+
+
+def _load_rows(out: str, before: float, after: float, seconds: int) -> list[dict[str, Any]]:
+    rate = re.search(r"Requests/sec:\s+([\d.]+)", out)
+    slow = re.search(r"99%\s+([\d.]+)(us|ms|s)", out)
+    bad = re.search(r"Non-2xx or 3xx responses: (\d+)", out)
+    lost = re.search(r"Socket errors: (.*)", out)
+    assert rate is not None, out
+    assert slow is not None, out
+    p99 = float(slow[1]) * {"us": 0.001, "ms": 1, "s": 1000}[slow[2]]
+    return [
+        {
+            "what": f"reports, {CONNECTIONS} connections, {seconds} s", "value": float(rate[1]), "unit": "/s",
+            "target": ">= 300",
+        },
+        {"what": "p99", "value": round(p99, 1), "unit": "ms", "target": "<= 250"},
+        {"what": "errors", "value": int(bad[1]) if bad else 0, "unit": lost[1] if lost else "", "target": "0"},
+        {"what": "memory before and after", "value": f"{before:.0f}, {after:.0f}", "unit": "MB", "target": "flat"},
+    ]  # fmt: skip
+
+
+def _address(log: Path) -> str:
+    for _ in range(600):
+        found = re.search(r"http://\S+", log.read_text(encoding="utf-8"))
+        if found:
+            return found[0]
+        time.sleep(0.1)
+    raise AssertionError("the service did not start within a minute")
+
+
+def _resident_mb(pid: int) -> float:
+    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    found = re.search(r"VmRSS:\s+(\d+) kB", status)
+    return int(found[1]) / 1000 if found else 0.0
