@@ -66,7 +66,7 @@ def test_map_and_files_together(tmp_path: Path) -> None:
     assert quality.info["source"] == ["map.opl", "points.csv", "points.csv"]
     with pytest.raises(InputError, match="reads OpenStreetMap data: give that as the source"):
         ge.quality_from_source(path, AREA)
-    with pytest.raises(InputError, match="takes no other 'recipe'"):
+    with pytest.raises(InputError, match="a recipe can be a layer of it, not its source"):
         ge.quality_from_source(recipe(tmp_path), AREA, recipe="paper")
 
 
@@ -112,6 +112,8 @@ def test_synthetic_maps_and_saved_qualities(tmp_path: Path) -> None:
     back = ge.quality_from_source(path)
     np.testing.assert_array_equal(back.cells, made.cells)
     assert back.grid == made.grid
+    with pytest.raises(InputError, match="has its own area and cells"):
+        ge.quality_from_source(path, AREA)
     assert back.info == made.info
 
 
@@ -191,6 +193,8 @@ def test_the_command(tmp_path: Path) -> None:
         (["none.xyz"], "'source' must be an OpenStreetMap file"),
         (["postgresql://u:hunter2@127.0.0.1:9/x", "--center", "1,1", "--size", "1"], "cannot be reached"),
         (["synthetic:even", "--center", "1,1"], "both --center LAT,LON and --size KM"),
+        (["mysql://u:hunter2@localhost/x"], "got 'mysql://...'"),
+        (["none.osm.pbf", "--weight", "n"], "name columns of a table; the source is a map"),
         (["none.osm.pbf", "--recipe", "best"], "'recipe' must be one of"),
         (["none.csv", "--cell", "0"], "'cell_m' must be a finite number > 0"),
         (["none.csv", "--cell", "nan"], "'cell_m' must be a finite number > 0"),

@@ -146,7 +146,7 @@ def test_helpful_errors(tmp_path: Path) -> None:
         read_table(as_file(tmp_path, "p.csv").rename(tmp_path / "p.doc"))
     with pytest.raises(InputError, match="'source' must be an OpenStreetMap file"):
         ge.quality_from_source("map.docx")
-    with pytest.raises(InputError, match="in a layer of the recipe"):
+    with pytest.raises(InputError, match="a table can be a layer of it"):
         ge.quality_from_source(as_file(tmp_path, "p.tsv"), recipe="paper")
     with pytest.raises(InputError, match="nothing that recipe 'single' counts lies in the area; 3 lie outside"):
         ge.quality_from_points(ROWS, ge.Area.around(10, 10, size_km=1))

@@ -11,7 +11,8 @@ from .front import (
     quality_from_source,
 )
 from .grid import Quality
-from .recipe import Recipe, load_recipe, recipe_names
+from .recipe import Recipe
+from .recipe_file import load_recipe, recipe_names
 from .synthetic import SYNTHETIC_NAMES, synthetic_quality
 
 __all__ = [

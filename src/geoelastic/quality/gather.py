@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a recipe needs, read from its sources: boxes, batches of features, the prior."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..area import Area
+from ..errors import InputError
+from ..locations import Grid
+from ..sources.features import Bounds, Features
+from ..sources.osm import osm_box, read_osm
+from ..sources.postgis import is_postgres, read_postgis
+from ..sources.raster import RASTER_SUFFIXES, raster_box, read_raster
+from ..sources.vector import read_vector
+from .assemble import Batch, as_prior, grid_sum
+from .recipe import Prior, Recipe, SourceTable
+
+__all__ = ["area_of", "check_overlap", "prior_cells", "read_batches", "stated_box", "whole_cells"]
+
+
+def stated_box(recipe: Recipe, map_source: str | None) -> Bounds | None:
+    """The box that a source states of itself: an OpenStreetMap file's header, a raster's frame."""
+    if map_source is not None:
+        return None if is_postgres(map_source) else osm_box(map_source)
+    files = [layer.file.path for layer in recipe.layers if layer.file is not None]
+    if len(files) == 1 and files[0].lower().endswith(RASTER_SUFFIXES):
+        return raster_box(files[0])
+    return None
+
+
+def check_overlap(area: Area, box: Bounds, source: str) -> list[str]:
+    """A note if the area reaches beyond the data, an error if it lies outside."""
+    lat_min, lon_min, lat_max, lon_max = area.bounds
+    south, west, north, east = box
+    best = 0.0
+    for turn in (-360.0, 0.0, 360.0):
+        height = min(lat_max, north) - max(lat_min, south)
+        width = min(lon_max, east + turn) - max(lon_min, west + turn)
+        best = max(best, max(height, 0.0) * max(width, 0.0))
+    name = Path(source).name
+    if not best > 0:
+        raise InputError(
+            f"the area lies outside {name}, which covers latitudes {south:.4f} to {north:.4f} and longitudes "
+            f"{west:.4f} to {east:.4f}"
+        )
+    share = best / ((lat_max - lat_min) * (lon_max - lon_min))
+    return [f"{1 - share:.0%} of the area lies outside {name}: no data there"] if share < 0.99 else []
+
+
+def read_batches(
+    recipe: Recipe, map_source: str | None, bounds: Bounds | None, hours: bool, in_memory: Any
+) -> list[Batch]:
+    batches = []
+    of_map = tuple(i for i, layer in enumerate(recipe.layers) if layer.file is None)
+    if of_map:
+        if map_source is None:
+            raise InputError(f"recipe '{recipe.name}' reads OpenStreetMap data: name a file or a database")
+        rules = [[m.rule for m in recipe.layers[i].matches] for i in of_map]
+        levels = any(recipe.layers[i].levels for i in of_map)
+        read = read_postgis if is_postgres(map_source) else read_osm
+        batches.append(Batch(of_map, read(map_source, rules, bounds=bounds, levels=levels, hours=hours)))
+    for i, layer in enumerate(recipe.layers):
+        if layer.file is not None:
+            batches.append(Batch((i,), read_file(layer.file, layer.name, bounds, in_memory)))
+    return batches
+
+
+def read_file(file: SourceTable, name: str, bounds: Bounds | None, in_memory: Any = None) -> Features:
+    if file.path.lower().endswith(RASTER_SUFFIXES):
+        return read_raster(file.path, bounds=bounds, band=file.band, per=file.per, class_name=name)
+    return read_vector(
+        file.path if in_memory is None else in_memory,
+        bounds=bounds,
+        lat=file.lat,
+        lon=file.lon,
+        value=file.value,
+        class_name=name,
+        class_column=file.class_column,
+        where=file.where,
+        side_m=file.side_m,
+        side_crs=file.side_crs,
+        layer=file.table,
+    )
+
+
+def whole_cells(area: Area, cell_m: float) -> Area:
+    """The data's own box made up to whole cells, so that nothing at its border is lost."""
+    width_m, height_m = (cell_m * math.ceil(side / cell_m) for side in (area.width_m, area.height_m))
+    return Area(area.lat, area.lon, width_m, height_m)
+
+
+def area_of(batches: list[Features]) -> Area:
+    boxes = [features.box for features in batches if features.box is not None]
+    if not boxes:
+        raise InputError("the source has nothing in it that counts; give an 'area' or another recipe")
+    (south, west, _, _), (_, _, north, east) = np.min(boxes, axis=0).tolist(), np.max(boxes, axis=0).tolist()
+    margin = 1e-5  # about a metre, so that no feature lies on the border and one feature is a box too
+    return Area.from_bounds(south - margin, west - margin, north + margin, east + margin)
+
+
+def prior_cells(settings: Prior | None, given: Any, grid: Grid) -> Any:
+    if given is not None:
+        return as_prior(given, grid)
+    if settings is None:
+        return None
+    if settings.file is None:
+        raise InputError("the recipe scales by a prior: name its 'source' there or give 'prior', one number per cell")
+    features = read_file(settings.file, "prior", grid.area.bounds)
+    return grid_sum(features, grid, smooth_m=settings.smooth_m)

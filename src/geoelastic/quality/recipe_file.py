@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recipes from TOML: every setting is checked, all faults are told at once. They are described in
+``docs/recipes.md``.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from ..errors import FileError, InputError
+from ..sources.features import TagRule
+from ..sources.vector import Condition
+from ._fields import Faults, Fields
+from .hours import Hours, parse_moment
+from .recipe import DEFAULT_FLOOR, Cap, Diversity, Layer, Match, Prior, Recipe, Sensitive, SourceTable
+
+__all__ = ["load_recipe", "recipe_names"]
+
+#: what a layer's `source` is when it reads the OpenStreetMap data that the caller names
+MAP_SOURCE = "map"
+_TESTS = ("equals", "not_equals", "one_of", "none_of", "at_least", "at_most")
+
+
+def recipe_names() -> list[str]:
+    """The recipes that come with the package."""
+    return sorted(
+        f.name.removesuffix(".toml")
+        for f in files(__package__).joinpath("recipes").iterdir()
+        if f.name.endswith(".toml")
+    )
+
+
+def load_recipe(recipe: str | Path | Recipe | None = None) -> Recipe:
+    """A recipe by name (``paper``, the default, or another of `recipe_names`), or from a ``.toml`` file."""
+    if isinstance(recipe, Recipe):
+        return recipe
+    name = "paper" if recipe is None else str(recipe)
+    if name in recipe_names():
+        text = files(__package__).joinpath("recipes", f"{name}.toml").read_text(encoding="utf-8")
+        return _parse(text, f"recipe {name}", Path())
+    path = Path(name)
+    if path.suffix != ".toml":
+        raise InputError(
+            f"'recipe' must be one of {', '.join(map(repr, recipe_names()))} or a .toml file, got {name!r}"
+        )
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise FileError(f"{path}: cannot be read as a recipe") from None
+    return _parse(text, path.name, path.resolve().parent)
+
+
+def _parse(text: str, document: str, folder: Path) -> Recipe:
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{document}: not valid TOML: {error}") from None
+    faults = Faults(document)
+    top = Fields(data, "", faults)
+    layers = tuple(_layer(Fields(item, f"layer[{i}]", faults), folder) for i, item in enumerate(top.items("layer")))
+    names = [layer.name for layer in layers]
+    if not layers or len(set(names)) != len(names):
+        faults.add("'layer' must be one or more tables with different names")
+    centre, size_km, cell_m = _area(top.table("area"))
+    recipe = Recipe(
+        name=top.text("name", needed=True),
+        about=top.text("about"),
+        layers=layers,
+        diversity=_diversity(top.table("diversity"), names) if "diversity" in top else None,
+        hours=_hours(top.table("hours"), names) if "hours" in top else None,
+        sensitive=_sensitive(top.table("sensitive")) if "sensitive" in top else None,
+        prior=_prior(top.table("prior"), folder) if "prior" in top else None,
+        cap=_cap(top.table("cap")) if "cap" in top else None,
+        centre=centre,
+        size_km=size_km,
+        cell_m=cell_m,
+        city=_city(top.table("city")) if "city" in top else None,
+        folder=folder,
+    )
+    top.close()
+    faults.raise_if_any()
+    return recipe
+
+
+def _layer(fields: Fields, folder: Path) -> Layer:
+    source = fields.text("source", MAP_SOURCE)
+    weight = fields.number("weight", 1.0)
+    name, credit = fields.text("name", needed=True), fields.text("credit")
+    if source == MAP_SOURCE:
+        matches = tuple(_match(item, fields, i) for i, item in enumerate(fields.items("match")))
+        if not matches:
+            fields.fault("match", "a list of tag keys or tables for a layer of the map")
+        levels = fields.table("levels") if "levels" in fields else None
+        layer = Layer(
+            name,
+            weight,
+            matches,
+            levels=levels is not None,
+            levels_unknown=levels.number("unknown", 1.0) if levels else 1.0,
+            levels_most=levels.number("most", 100.0, least=1.0) if levels else 100.0,
+            credit=credit,
+        )
+        if levels:
+            levels.close()
+    else:
+        layer = Layer(name, weight, file=_file(fields, source, folder), credit=credit)
+    fields.close()
+    return layer
+
+
+def _match(item: Any, fields: Fields, i: int) -> Match:
+    table = {"key": item} if isinstance(item, str) else item
+    match = Fields(table, f"{fields.path('match')}[{i}]", fields.faults)
+    values = match.texts("values")
+    rule = TagRule(
+        match.text("key", needed=True),
+        frozenset(values) if values else None,
+        frozenset(match.texts("without")),
+        match.choice("geometry", ("any", "node", "area"), "any"),
+    )
+    weight = match.number("weight", 1.0)
+    match.close()
+    return Match(rule, weight)
+
+
+def _file(fields: Fields, source: str, folder: Path) -> SourceTable:
+    conditions = []
+    for i, item in enumerate(fields.items("where")):
+        test = Fields(item, f"{fields.path('where')}[{i}]", fields.faults)
+        column, rest = test.text("column", needed=True), test.rest()
+        if len(rest) != 1 or next(iter(rest)) not in _TESTS:
+            fields.faults.add(
+                f"'{test.path('column')}' must come with one test of {', '.join(_TESTS)}, got {sorted(rest)}"
+            )
+        else:
+            conditions.append(Condition(column, *next(iter(rest.items()))))
+    return SourceTable(
+        path=source if "://" in source else str(folder / source),
+        lat=fields.text("lat") or None,
+        lon=fields.text("lon") or None,
+        value=fields.text("value") or None,
+        class_column=fields.text("class_column") or None,
+        where=tuple(conditions),
+        side_m=fields.number("side_m", 0.0, open_=True) if "side_m" in fields else None,
+        side_crs=fields.text("side_crs") or None,
+        table=fields.text("table") or None,
+        band=int(fields.number("band", 1, least=1)),
+        per=fields.choice("per", ("pixel", "km2"), "pixel"),
+    )
+
+
+def _centre(fields: Fields) -> tuple[float, float] | None:
+    centre = fields.raw("center")
+    pair = isinstance(centre, list) and len(centre) == 2 and all(isinstance(v, int | float) for v in centre)
+    if not (pair and abs(centre[0]) <= 90 and abs(centre[1]) <= 180):
+        fields.fault("center", "[lat, lon]")
+        return None
+    return float(centre[0]), float(centre[1])
+
+
+def _city(fields: Fields) -> tuple[float, float, float] | None:
+    centre, radius_km = _centre(fields), fields.number("radius_km", 5.0, open_=True)
+    fields.close()
+    return None if centre is None else (*centre, 1000 * radius_km)
+
+
+def _area(fields: Fields) -> tuple[tuple[float, float] | None, float | None, float | None]:
+    centre = _centre(fields) if "center" in fields else None
+    size = fields.number("size_km", 75.0, open_=True) if "size_km" in fields else None
+    cell = fields.number("cell_m", 100.0, open_=True) if "cell_m" in fields else None
+    fields.close()
+    return centre, size, cell
+
+
+def _diversity(fields: Fields, layers: list[str]) -> Diversity:
+    chosen = fields.texts("layers") or tuple(layers)
+    if not set(chosen) <= set(layers):
+        fields.fault("layers", f"names of layers ({', '.join(layers)})")
+    result = Diversity(fields.number("order", 1.0), fields.number("strength", 0.5, most=1.0), chosen)
+    fields.close()
+    return result
+
+
+def _hours(fields: Fields, layers: list[str]) -> Hours:
+    unknown, closed = fields.number("unknown", 1.0, most=1.0), fields.number("closed", 0.0, most=1.0)
+    default, chosen = fields.text("at") or None, fields.texts("layers")
+    if not set(chosen) <= set(layers):
+        fields.fault("layers", f"names of layers ({', '.join(layers)})")
+    times = {}
+    for name, value in fields.rest().items():
+        try:
+            times[name] = parse_moment(value)
+        except InputError:
+            fields.fault(name, "a time such as 'Tue 14:00' or '2026-11-17T14:00'")
+    return Hours(times, unknown=unknown, closed=closed, default=default, layers=chosen)
+
+
+def _sensitive(fields: Fields) -> Sensitive:
+    cover, table = fields.number("cover", 0.1, most=1.0), fields.table("groups")
+    groups = {name: table.texts(name) for name in fields.raw("groups", {})}
+    if not groups:
+        fields.fault("groups", "a table of lists of classes such as 'amenity=hospital'")
+    fields.close()
+    return Sensitive(cover, groups)
+
+
+def _prior(fields: Fields, folder: Path) -> Prior:
+    source = fields.text("source")
+    file = _file(fields, source, folder) if source else None
+    prior = Prior(file, fields.number("floor", DEFAULT_FLOOR, most=1.0), fields.number("smooth_m", 0.0))
+    fields.close()
+    return prior
+
+
+def _cap(fields: Fields) -> Cap:
+    rule = fields.choice("rule", ("value", "quantile", "mean_std"), "mean_std")
+    amount = fields.number("amount", 2.0, open_=True, most=1.0 if rule == "quantile" else float("inf"))
+    fields.close()
+    return Cap(rule, amount)
