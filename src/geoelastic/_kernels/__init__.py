@@ -32,7 +32,7 @@ from .paths import (
 )
 from .report import report_distances, square_masses
 from .rings import simple_rings
-from .sampling import add_to_shells, find_in_shell, mean_distance, mean_distances, profiles
+from .sampling import add_to_shells, find_in_shell, mean_distance, mean_distances, profiles, to_first_frontier
 from .tiles import assemble, met_flags
 from .verify import adjacency, check_balls
 
@@ -69,6 +69,7 @@ __all__ = [
     "shrink_factors",
     "simple_rings",
     "square_masses",
+    "to_first_frontier",
     "touching",
     "unpack_leaves",
     "workspace",

@@ -56,29 +56,31 @@ def expand(start, index, weight, mass, dist, head, entry_vertex, entry_next, ord
     settled = state[SETTLED]
     live = state[LIVE]
     total = state[MASS]
+    # Indices are made unsigned: for signed ones numba first asks whether they count from the end.
     while live > 0 and d <= limit:
-        entry = head[d & mask]
-        if entry < 0:
+        slot = np.uint64(d & mask)
+        if head[slot] < 0:
             if total >= enough:
                 break
             d += 1
             continue
-        head[d & mask] = entry_next[entry]
+        entry = np.uint64(head[slot])
+        head[slot] = entry_next[entry]
         live -= 1
-        v = entry_vertex[entry]
+        v = np.uint64(entry_vertex[entry])
         if dist[v] != d:
             continue
-        order[settled] = v
+        order[np.uint64(settled)] = v
         settled += 1
         total += mass[v]
-        for a in range(start[v], start[v + 1]):
-            u = index[a]
+        for a in range(np.uint64(start[v]), np.uint64(start[v + np.uint64(1)])):
+            u = np.uint64(index[a])
             through = d + weight[a]
             if through < dist[u] and through <= horizon:
                 dist[u] = through
-                slot = through & mask
-                entry_vertex[used] = u
-                entry_next[used] = head[slot]
+                slot = np.uint64(through & mask)
+                entry_vertex[np.uint64(used)] = u
+                entry_next[np.uint64(used)] = head[slot]
                 head[slot] = used
                 used += 1
                 live += 1

@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numba import njit
 
-from .paths import SETTLED, UNREACHABLE, begin, clear, expand, workspace
+from .paths import LIVE, SETTLED, UNREACHABLE, begin, clear, expand, workspace
 
 
 @njit(cache=True, nogil=True)
@@ -22,6 +22,38 @@ def add_to_shells(dist, order, first, last, measure, weight, by_shell, measure_b
         shell = dist[v] // period
         by_shell[shell] += measure[v] * weight[dist[v] - shell * period]
         measure_by_shell[shell] += measure[v]
+
+
+@njit(cache=True, nogil=True)
+def to_first_frontier(
+    start, index, arc, unit, dist, head, entry_vertex, entry_next, order, state,
+    measure, weight, by_shell, measure_by_shell, total, step, shells,
+):  # fmt: skip
+    """Expand by whole steps until four times the rest at its largest is at most what is settled, or nothing is left.
+
+    Both sides are rounded up to whole shells, so that they compare in 64 bits. Returns the frontier.
+    """
+    frontier = np.int64(-1)
+    counted = np.int64(0)
+    while True:
+        frontier += step
+        expand(
+            start, index, arc, unit, dist, head, entry_vertex, entry_next, order, state,
+            frontier, np.int64(UNREACHABLE - 1), np.int64(2**62),
+        )  # fmt: skip
+        add_to_shells(dist, order, counted, state[SETTLED], measure, weight, by_shell, measure_by_shell)
+        counted = state[SETTLED]
+        if state[LIVE] == 0:
+            return frontier
+        near = np.int64(0)
+        rest = np.int64(total)
+        for k in range(measure_by_shell.size):
+            rest -= measure_by_shell[k]
+            if k <= shells:
+                near += measure_by_shell[k] << (shells - k)
+        beyond = (frontier + 1) // weight.size
+        if beyond > shells or rest << (shells - beyond) <= near >> 2:
+            return frontier
 
 
 @njit(cache=True, nogil=True)

@@ -28,9 +28,6 @@ from .weights import Weights
 __all__ = ["Sampler", "draw_full"]
 
 STEP = 1 << LEVEL_BITS
-#: The first frontier is where 4 x (rest at its largest) is at most what is settled: a dart waits with probability 1/5
-#: at the most.
-_REST = 4
 #: Shells looked at to find it; beyond, weights are below 2^-30.
 _SHELLS = 30
 
@@ -103,12 +100,18 @@ class _Line:
         self._first: tuple[int, int, int] = (0, 0, 0)
 
     def to_first_frontier(self) -> None:
-        while self._open:
-            self._advance()
-            near = sum(int(m) << (_SHELLS - k) for k, m in enumerate(self._measure_by_shell[: _SHELLS + 1]))
-            beyond = (self._frontier + 1) // self._period
-            if beyond > _SHELLS or _REST * (self._rest << (_SHELLS - beyond)) <= near:
-                break
+        """Move the frontier to the first whole level at which four times the rest is at most what is settled."""
+        sampler, graph = self._sampler, self._sampler._graph
+        shells = np.zeros((2, _SHELLS + 3 + STEP // self._period), np.int64)
+        self._frontier = int(
+            kernels.to_first_frontier(
+                graph.start, graph.index, graph.weight, sampler._unit, *sampler._space,
+                sampler._measure, sampler._weights.table, *shells, self._total, STEP, _SHELLS,
+            )
+        )  # fmt: skip
+        self._by_shell, self._measure_by_shell = shells[:, : self._frontier // self._period + 1]
+        state = sampler._space[-1]
+        self._counted, self._open = int(state[kernels.SETTLED]), bool(state[kernels.LIVE])
         self._first = self._lengths()
 
     def throw(self, rng: RandomSource) -> int:
