@@ -30,7 +30,7 @@ from .paths import (
     shrink_factors,
     workspace,
 )
-from .report import report_distances, square_masses
+from .report import largest_difference, report_distances, square_masses
 from .rings import simple_rings
 from .sampling import add_to_shells, find_in_shell, mean_distance, mean_distances, profiles, to_first_frontier
 from .tiles import assemble, met_flags
@@ -55,6 +55,7 @@ __all__ = [
     "distances_from_any",
     "expand",
     "find_in_shell",
+    "largest_difference",
     "mean_distance",
     "mean_distances",
     "merge_edges",

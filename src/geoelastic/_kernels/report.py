@@ -63,6 +63,19 @@ def report_distances(xy, row_of_place, weights, block, out_xy, side, cell_m, fin
 
 
 @njit(cache=True, nogil=True)
+def largest_difference(rows, pairs):
+    """Largest |rows[a, z] - rows[b, z]| over pairs (a, b) and columns z; infinity less infinity counts for nothing."""
+    worst = 0.0
+    for k in range(pairs.shape[0]):
+        a, b = pairs[k, 0], pairs[k, 1]
+        for z in range(rows.shape[1]):
+            difference = abs(rows[a, z] - rows[b, z])
+            if difference > worst:  # false for NaN
+                worst = difference
+    return worst
+
+
+@njit(cache=True, nogil=True)
 def corner(table, row, col):
     """Signed entry of a table of rectangles from a source to a corner (col - 1/2, row - 1/2) cells away."""
     i = row - 1 if row > 0 else -row

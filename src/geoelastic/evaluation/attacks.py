@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
+from .. import _kernels as kernels
 from ..errors import InputError, require_count
 from ..levels import FloatArray, IntArray
 from .channel import BLOCK, Channel
@@ -121,14 +122,8 @@ def _near_pairs(channel: Channel, prior: Prior, near_m: float) -> IntArray:
 
 def _log_ratio(block: FloatArray, pairs: IntArray) -> float:
     """Largest |ln| of the ratio of two rows over the given pairs of rows; 0 / 0 counts for nothing."""
-    worst = 0.0
     with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log(block)
-        for start in range(0, len(pairs), 512):
-            part = pairs[start : start + 512]
-            ratio = np.abs(logs[part[:, 0]] - logs[part[:, 1]])
-            worst = max(worst, float(np.nanmax(ratio, initial=0.0)))
-    return worst
+        return float(kernels.largest_difference(np.log(np.ascontiguousarray(block)), pairs))
 
 
 @dataclass(frozen=True, eq=False)
