@@ -7,6 +7,7 @@ Needs `wrk` for the load and `node` for the client; what is missing is left out 
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -122,27 +123,29 @@ def _load(path: Path, places: Path, seconds: int) -> list[dict[str, Any]]:
             address = _address(log)
             tool = [wrk, "-t1", f"-c{CONNECTIONS}", "--latency", "-s", str(script), f"{address}v1/sanitize"]
             subprocess.run([*tool, "-d3s"], capture_output=True, check=True)
-            before = _resident_mb(server.pid)
+            before, spent = _resident_mb(server.pid), _cpu_s(server.pid)
             out = subprocess.run([*tool, f"-d{seconds}s"], capture_output=True, text=True, check=True).stdout
-            after = _resident_mb(server.pid)
+            after, spent = _resident_mb(server.pid), _cpu_s(server.pid) - spent
         finally:
             server.terminate()
-    return _load_rows(out, before, after, seconds)
+    return _load_rows(out, before, after, spent, seconds)
 
 
-def _load_rows(out: str, before: float, after: float, seconds: int) -> list[dict[str, Any]]:
+def _load_rows(out: str, before: float, after: float, spent: float, seconds: int) -> list[dict[str, Any]]:
     rate = re.search(r"Requests/sec:\s+([\d.]+)", out)
     slow = re.search(r"99%\s+([\d.]+)(us|ms|s)", out)
     bad = re.search(r"Non-2xx or 3xx responses: (\d+)", out)
     lost = re.search(r"Socket errors: (.*)", out)
     assert rate is not None, out
     assert slow is not None, out
+    each = 1000 * spent / (float(rate[1]) * seconds)
     p99 = float(slow[1]) * {"us": 0.001, "ms": 1, "s": 1000}[slow[2]]
     return [
         {
             "what": f"reports, {CONNECTIONS} connections, {seconds} s", "value": float(rate[1]), "unit": "/s",
             "target": ">= 300",
         },
+        {"what": "processor time a report", "value": round(each, 2), "unit": "ms"},
         {"what": "p99", "value": round(p99, 1), "unit": "ms", "target": "<= 250"},
         {"what": "errors", "value": int(bad[1]) if bad else 0, "unit": lost[1] if lost else "", "target": "0"},
         {"what": "memory before and after", "value": f"{before:.0f}, {after:.0f}", "unit": "MB", "target": "flat"},
@@ -156,6 +159,12 @@ def _address(log: Path) -> str:
             return found[0]
         time.sleep(0.1)
     raise AssertionError("the service did not start within a minute")
+
+
+def _cpu_s(pid: int) -> float:
+    """Processor seconds that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _resident_mb(pid: int) -> float:

@@ -27,7 +27,7 @@ export function ballSentence(head, ball, level) {
   const buildings = buildingsIn(head, ball.mass, ball.cells);
   const crowd = buildings === null ? `${ball.areaKm2.toPrecision(2)} km² around you` : `About ${amount(buildings)} buildings`;
   const where = buildings === null ? "" : ` (on ${ball.areaKm2.toPrecision(2)} km²)`;
-  return `${crowd}${where} hide you up to a factor of ${factorOf(level)}: whatever you report, a report from any of them is at most ${factorOf(level)} times less likely, or more.`;
+  return `${crowd}${where} hide you up to a factor of ${factorOf(level)}: whatever you report, from none of them would it be more than ${factorOf(level)} times less likely.`;
 }
 
 export function laplaceSentence(head, crowd, elastic, meanM) {
