@@ -238,6 +238,16 @@ def test_a_checkpoint_of_other_inputs_is_not_used(tmp_path, monkeypatch):
     assert [list(a) for a in other.graph.edges()] == [list(a) for a in fresh.graph.edges()]
 
 
+def test_submaps_merged_and_run_again_give_a_metric_that_holds():
+    mass = small_mass(16, 18, low=0.1)
+    metric = ge.build_metric(mass, method="paper", l_top=0.7, submaps=2)
+    assert metric.certificate["ok"]
+    plain = ge.build_metric(mass, method="paper", l_top=0.7)
+    assert metric.certificate["ratio"]["mean"] < 2 * plain.certificate["ratio"]["mean"]
+    with pytest.raises(ge.InputError, match="submaps"):
+        ge.build_metric(mass, method="paper", layout="adaptive", submaps=2)
+
+
 def test_the_euclidean_metric_is_a_metric_and_never_exceeds_epsilon_times_distance():
     epsilon = math.log(2) / 300
     metric = ge.euclidean_metric(small_mass(6, 7), epsilon=epsilon)

@@ -38,6 +38,8 @@ class Area:
     north_m: float = 0.0
 
     def __post_init__(self) -> None:
+        for name in ("lat", "lon", "width_m", "height_m", "east_m", "north_m"):
+            object.__setattr__(self, name, float(getattr(self, name)))
         require_latlon(self.lat, self.lon)
         require_positive("width_m", self.width_m)
         require_positive("height_m", self.height_m)

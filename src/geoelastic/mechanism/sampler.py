@@ -28,7 +28,7 @@ from .weights import Weights
 __all__ = ["Sampler", "draw_full"]
 
 STEP = 1 << LEVEL_BITS
-#: Shells looked at to find it; beyond, weights are below 2^-30.
+#: Shells looked at to find the first frontier; beyond, weights are below 2^-30.
 _SHELLS = 30
 
 
