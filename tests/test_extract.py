@@ -82,6 +82,16 @@ def test_every_secret_has_the_same_outputs(part: ge.Metric) -> None:
 
 
 @pytest.mark.jit
+def test_a_fence_can_be_carved_into_an_extract(part: ge.Metric) -> None:
+    ring = [[2.362, 48.846], [2.368, 48.846], [2.368, 48.850], [2.362, 48.850], [2.362, 48.846]]
+    carved = part.with_fences([{"type": "Polygon", "coordinates": [ring]}])
+    assert carved.fence.max() == 2
+    assert ge.verify(carved)["ok"]
+    frame = int(np.flatnonzero(~part.secret)[0])
+    assert not carved.is_secret(carved.locate(*part.latlon(frame)))
+
+
+@pytest.mark.jit
 def test_files_of_an_extract_come_back(part: ge.Metric, tmp_path: Path) -> None:
     part.save(tmp_path / "p.geoelastic")
     mechanism = ge.ElasticMechanism(part)

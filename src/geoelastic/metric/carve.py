@@ -55,11 +55,9 @@ def carve(
     if not changed.any():
         nothing = _summary(metric, changed, fence > 0, 0, time.perf_counter() - begun)
         return replace(metric, certificate=metric.certificate | {"carve": nothing})
-    affected = (
-        _affected(metric, np.unique(parent[changed]))[parent] & (fence == 0) & locations.inside(metric.frame_cells)
-    )
-    sources = np.flatnonzero(affected).astype(np.int32)
     bare = replace(metric, locations=locations, mass_units=units, fence=fence, certificate={})
+    affected = _affected(metric, np.unique(parent[changed]))[parent] & (fence == 0) & bare.secret
+    sources = np.flatnonzero(affected).astype(np.int32)
     if metric.scale is not None:
         carved, moved = _carve_scales(bare, metric.scale, metric.fence, parent, sources, workers)
     else:
@@ -144,7 +142,7 @@ def _carve_edges(
     table = metric.requirement.table(metric.l_from, metric.l_top)
     level = np.full(n, table.size, np.int32)
     level[affected] = np.searchsorted(table, metric.mass_units[affected], side="right")
-    secret = metric.locations.inside(metric.frame_cells)
+    secret = metric.secret
     state = PaperState(level, np.zeros(n, np.int64), graph)
     carved = build_paper_graph(
         metric.locations,
