@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import geoelastic as ge
+from geoelastic import _kernels as kernels
 from geoelastic.errors import FileError, FrameError, InputError, OutsideError
 from geoelastic.levels import units_to_mass
 from geoelastic.mechanism.randomness import SeededRandom
@@ -293,3 +294,20 @@ def test_in_an_object_store(folder: Path, tiled: TiledMetric) -> None:
     with pytest.raises(FileError, match="no such file"):
         store.read("sub/x")
     assert store.names("nothing") == []
+
+
+def test_flags_met_by_a_search_are_those_of_its_ball(tiled: TiledMetric) -> None:
+    """Twin of the kernel: the ball that first holds the mass of the last level, or the whole ball of that level."""
+    table = tiled.requirement.table(tiled.l_from, tiled.l_top)
+    graph, flag = tiled.graph, (np.arange(tiled.n) % 7 == 0).astype(np.uint8)
+    flag |= np.where(tiled.locations.row > 200, 2, 0).astype(np.uint8)
+    sources = np.linspace(0, tiled.n - 1, 40).astype(np.int32)
+    met = kernels.met_flags(
+        graph.start, graph.index, graph.weight, tiled.mass_units, graph.buckets, table, sources, flag
+    )
+    for source, bits in zip(sources, met, strict=True):
+        dist = tiled.distance_units_from(int(source), tiled.l_top)
+        levels = np.unique(dist[dist < table.size])
+        full = [level for level in levels if tiled.mass_units[dist <= level].sum() >= table[-1]]
+        ball = dist <= (full[0] if full else levels[-1])
+        assert bits == np.bitwise_or.reduce(flag[ball])

@@ -104,6 +104,9 @@ class TiledMetric(Metric):
     content: dict[str, Any]
     opened: set[int]
 
+    def __repr__(self) -> str:
+        return f"TiledMetric({self.store.root!r}, n={self.n}, tiles={self.tiling.n})"
+
     @property
     def n(self) -> int:
         return int(self.content["n"])

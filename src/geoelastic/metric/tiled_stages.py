@@ -27,7 +27,7 @@ from ..levels import MASS_UNIT
 from ..locations import adaptive
 from .build import MAX_LEAF_CELLS
 from .conformal import _radii, conformal_graph, repair, solve_scales
-from .tiled_store import TileStore
+from .tiled_store import TileStore, columns_digest
 from .tiled_window import (
     Window,
     box_grid,
@@ -151,7 +151,7 @@ def stitch(spec: Spec) -> dict[str, Any]:
     after = repair(window.neighbours, before, window.mass_units, plan.table, sources, workers=1)
     moved = np.flatnonzero(after < before)
     columns = {"tile": window.tile[moved], "number": window.number[moved], "scale": after[moved]}
-    summary = {"moved": int(moved.size)}
+    summary = {"moved": int(moved.size), "content": columns_digest(columns)}
     store.write_table(spec["output"], columns, summary)
     return summary
 

@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from ..errors import FileError, MissingExtraError
 from ..store import write_bytes
 
-__all__ = ["CachedStore", "TileStore"]
+__all__ = ["CachedStore", "TileStore", "columns_digest"]
 
 Columns = dict[str, npt.NDArray[Any]]
 _META = b"geoelastic"
@@ -106,7 +106,9 @@ class TileStore:
 
     def write_table(self, name: str, columns: Mapping[str, npt.NDArray[Any]], summary: Mapping[str, Any]) -> None:
         """Columns and plain data as one Parquet file."""
-        meta = json.dumps({"sha256": _digest(columns), "summary": dict(summary)}, sort_keys=True, allow_nan=False)
+        meta = json.dumps(
+            {"sha256": columns_digest(columns), "summary": dict(summary)}, sort_keys=True, allow_nan=False
+        )
         table = pa.table(dict(columns)).replace_schema_metadata({_META: meta.encode()})
         sink = io.BytesIO()
         pq.write_table(table, sink, compression="zstd", compression_level=5)
@@ -122,7 +124,7 @@ class TileStore:
             found = {key: table[key].to_numpy() for key in table.column_names}
         except (pa.ArrowException, KeyError, TypeError, ValueError, OSError):
             raise FileError(f"{self.address(name)}: truncated, corrupt or not a tile") from None
-        if columns is None and _digest(found) != meta["sha256"]:
+        if columns is None and columns_digest(found) != meta["sha256"]:
             raise FileError(f"{self.address(name)}: corrupt: its columns do not match their checksum")
         return found, meta["summary"]
 
@@ -153,7 +155,8 @@ class CachedStore(TileStore):
         return self._tables[name]
 
 
-def _digest(columns: Mapping[str, npt.NDArray[Any]]) -> str:
+def columns_digest(columns: Mapping[str, npt.NDArray[Any]]) -> str:
+    """SHA-256 of the names, types and values of columns."""
     state = hashlib.sha256()
     for name, array in sorted(columns.items()):
         state.update(f"{name}:{array.dtype.str}:{array.size};".encode())

@@ -125,7 +125,6 @@ class Run:
         function: Callable[[dict[str, Any]], dict[str, Any]],
         specs: dict[int, dict[str, Any]],
         folder: str,
-        after: dict[int, list[int]] | None = None,
     ) -> None:
         """One job for each tile in `specs`, unless its file is there already; in the end all have their summary."""
         names, summaries = self.names.setdefault(stage, {}), self.summaries.setdefault(stage, {})
@@ -139,14 +138,7 @@ class Run:
                 self._step()
                 continue
             full = spec | {"root": self.store.root, "plan": _text(self.plan), "tile": tile, "output": name}
-            jobs.append(
-                Job(
-                    f"geoelastic-{name}",
-                    function,
-                    full,
-                    [f"geoelastic-{names[k]}" for k in (after or {}).get(tile, [])],
-                )
-            )
+            jobs.append(Job(f"geoelastic-{name}", function, full))
             tiles[jobs[-1].key] = tile
         for key, summary in self.engine.run(jobs):
             summaries[tiles[key]] = summary
@@ -243,7 +235,10 @@ def _reach(run: Run, tile: int) -> int:
 
 
 def _seam_stages(run: Run, margins: dict[int, int]) -> None:
-    """Stitch in turns, so that windows that meet are never stitched at the same time; then check every tile."""
+    """Stitch in turns, so that windows that meet are never stitched at the same time; then check every tile.
+
+    Tiles `apart` tiles apart lie as far apart as the widest windows reach, 2 x margin rounded up: theirs do not meet.
+    """
     tiling = run.plan.tiling
     windows = {tile: tiling.window(tile, margins[tile]) for tile in margins}
     apart = 1 + max(-(-2 * margin // tiling.side) for margin in margins.values())
@@ -251,23 +246,33 @@ def _seam_stages(run: Run, margins: dict[int, int]) -> None:
     meets = {
         t: [k for k in _around(run, windows, t, max(margins.values())) if windows[k].meets(windows[t])] for t in margins
     }
-    earlier = {t: sorted((k for k in meets[t] if turn[k] < turn[t]), key=lambda k: (turn[k], k)) for t in margins}
-    order = sorted(margins, key=lambda t: (turn[t], t))
-    patches = run.names.setdefault("stitch", {})
-    specs: dict[int, dict[str, Any]] = {}
-    for tile in order:
-        spec = _window_spec(run, tile, margins[tile], "lay_out", "link", "solve")
-        specs[tile] = spec | {"patches": [patches[k] for k in earlier[tile]]}
-        patches[tile] = stage_name("build/patch", tiling.name(tile), "stitch", run.plan, specs[tile])
-    run.stage("stitch", stages.stitch, specs, "build/patch", earlier)
+    run.names.setdefault("stitch", {})
+    for now in sorted(set(turn.values())):
+        specs = {
+            t: _window_spec(run, t, margins[t], "lay_out", "link", "solve")
+            | _patches(run, [k for k in meets[t] if turn[k] < now])
+            for t in margins
+            if turn[t] == now
+        }
+        run.stage("stitch", stages.stitch, specs, "build/patch")
     checks = {}
     for tile in margins:
         spec = _window_spec(run, tile, margins[tile], "lay_out", "link", "solve")
-        spec["patches"] = [patches[k] for k in sorted(meets[tile])]
+        spec |= _patches(run, meets[tile])
         spec["profile"] = math.ceil(PROFILE_SHARE * run.summaries["lay_out"][tile]["secrets"])
         checks[tile] = spec | {"tile_output": stage_name("tiles", tiling.name(tile), "tile", run.plan, spec)}
     run.names["tile"] = {tile: spec["tile_output"] for tile, spec in checks.items()}
     run.stage("check", stages.check, checks, "build/check")
+
+
+def _patches(run: Run, tiles: list[int]) -> dict[str, Any]:
+    """The files in which some tiles lowered scales. What depends on them is named by what is in them, not by how they
+    came about: a tile that had to be stitched again with the same result changes nothing further away."""
+    made = [tile for tile in sorted(tiles) if run.summaries["stitch"][tile]["moved"]]
+    return {
+        "patches": [run.names["stitch"][tile] for tile in made],
+        "patched": [[tile, run.summaries["stitch"][tile]["content"]] for tile in made],
+    }
 
 
 def _around(run: Run, windows: dict[int, Box], tile: int, widest: int) -> list[int]:

@@ -2,14 +2,14 @@
 """Where the jobs of a tiled build run: on Dask (a cluster, or processes of this machine), or in this very process.
 
 A job is a function of files that writes files; what it returns is small. Where and when it runs, and how often, has
-no influence on what it writes, so an engine only has to respect which job comes after which.
+no influence on what it writes. The jobs of one call do not depend on each other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -26,12 +26,11 @@ _LIVES = 8
 
 @dataclass(frozen=True)
 class Job:
-    """`function(spec)` once the jobs called `after` are done. `key` is a hash of all that the result depends on."""
+    """`function(spec)`, of which `key` holds a hash of all that the result depends on."""
 
     key: str
     function: Callable[[dict[str, Any]], Summary]
     spec: dict[str, Any]
-    after: Sequence[str] = field(default=())
 
 
 class Engine(Protocol):
@@ -41,20 +40,15 @@ class Engine(Protocol):
 
 
 class InlineEngine:
-    """One job after the other in this process, in the order given or, with a `seed`, in any order that is allowed."""
+    """One job after the other in this process, in the order given or, with a `seed`, in any order."""
 
     def __init__(self, *, seed: int | None = None) -> None:
         self._rng = None if seed is None else np.random.default_rng(seed)
 
     def run(self, jobs: Sequence[Job]) -> Iterable[tuple[str, Summary]]:
-        here = {job.key for job in jobs}
-        left = list(jobs)
-        done: set[str] = set()
-        while left:
-            ready = [k for k, job in enumerate(left) if all(key in done for key in job.after if key in here)]
-            job = left.pop(ready[0] if self._rng is None else int(self._rng.choice(ready)))
-            yield job.key, job.function(job.spec)
-            done.add(job.key)
+        order = range(len(jobs)) if self._rng is None else self._rng.permutation(len(jobs))
+        for k in order:
+            yield jobs[k].key, jobs[k].function(jobs[k].spec)
 
 
 class DaskEngine(AbstractContextManager["DaskEngine"]):
@@ -72,19 +66,20 @@ class DaskEngine(AbstractContextManager["DaskEngine"]):
         self._local = None
         if cluster is None:
             self._local = distributed.LocalCluster(
-                n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+                n_workers=workers,
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address="127.0.0.1:0",
+                silence_logs=50,
             )
         self.client = distributed.Client(cluster if self._local is None else self._local, set_as_default=False)
 
     def run(self, jobs: Sequence[Job]) -> Iterable[tuple[str, Summary]]:
         import distributed
 
-        futures: dict[str, Any] = {}
-        for job in jobs:
-            after = [futures[key] for key in job.after if key in futures]
-            futures[job.key] = self.client.submit(_call, job.function, job.spec, after, key=job.key, pure=True)
+        futures = [self.client.submit(job.function, job.spec, key=job.key, pure=True) for job in jobs]
         try:
-            for future in distributed.as_completed(list(futures.values()), loop=self.client.loop):
+            for future in distributed.as_completed(futures, loop=self.client.loop):
                 yield future.key, future.result()
         except distributed.scheduler.KilledWorker as error:
             raise CheckError(
@@ -92,7 +87,7 @@ class DaskEngine(AbstractContextManager["DaskEngine"]):
                 f"workers a machine ({error.task})"
             ) from None
         finally:
-            self.client.cancel(list(futures.values()))
+            self.client.cancel(futures)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -101,8 +96,3 @@ class DaskEngine(AbstractContextManager["DaskEngine"]):
         if self._local is not None:
             self._local.close()
         self._settings.__exit__(None, None, None)
-
-
-def _call(function: Callable[[dict[str, Any]], Summary], spec: dict[str, Any], after: list[Any]) -> Summary:
-    """`after` only makes the scheduler wait for it."""
-    return function(spec)

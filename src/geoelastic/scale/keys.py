@@ -25,5 +25,6 @@ def cells_name(tile: str, cells: npt.NDArray[np.int64]) -> str:
 
 def stage_name(folder: str, tile: str, stage: str, plan: TilePlan, spec: dict[str, Any]) -> str:
     """The file that a stage writes for a tile: by the plan, the version and the names of the files it reads."""
-    text = json.dumps([__version__, stage, plan.to_dict(), spec], sort_keys=True)
+    told = {key: value for key, value in spec.items() if key != "patches"}  # `patched` tells what is in them
+    text = json.dumps([__version__, stage, plan.to_dict(), told], sort_keys=True)
     return f"{folder}/{tile}-{hashlib.sha256(text.encode()).hexdigest()[:20]}.parquet"
