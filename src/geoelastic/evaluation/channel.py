@@ -11,14 +11,14 @@ adaptive layout; a single cell if `side` is 1). The adversary learns the output;
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..errors import InputError
 from ..levels import FloatArray, IntArray
 
-__all__ = ["BLOCK", "Channel", "Outputs", "channel_from_matrix"]
+__all__ = ["BLOCK", "Channel", "Outputs", "channel_from_matrix", "remembered"]
 
 #: columns per block: 1024 x 3000 doubles are 24 MB, small enough to stay near the processor, large enough for BLAS
 BLOCK = 1024
@@ -75,6 +75,16 @@ class Channel:
         for _, block in self.blocks():
             total += block.sum(axis=1)
         return total
+
+
+def remembered(channel: Channel, *, most: int = 100_000_000) -> Channel:
+    """The channel with its table computed once, if that is at most so many numbers (800 MB); else as it is."""
+    if channel.n_inputs * channel.outputs.n > most:
+        return channel
+    matrix = np.empty((channel.n_inputs, channel.outputs.n))
+    for part, block in channel.blocks():
+        matrix[:, part] = block
+    return replace(channel, block=lambda start, stop: matrix[:, start:stop])
 
 
 def channel_from_matrix(

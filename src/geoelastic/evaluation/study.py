@@ -23,7 +23,7 @@ from .areas import StudyArea
 from .attacks import own_prior_error, worst_case
 from .baselines import density_snap_channel, grid_snap_channel, location_guard_channel
 from .calibration import laplace_epsilons
-from .channel import Channel
+from .channel import Channel, remembered
 from .elastic import DistanceTable, cells_in, distance_table, elastic_channel, expected_errors, paper_channel
 from .laplace import laplace_channel
 from .prior import Prior, prior_from_checkins
@@ -147,6 +147,7 @@ def five_numbers(values: Any) -> dict[str, float]:
 
 def judge(channel: Channel, prior: Prior, *, own: bool = False) -> dict[str, Any]:
     """Utility, adversaries and worst cases of one channel, as plain data. Lists are one entry a user (or a place)."""
+    channel = remembered(channel)
     utility = measure_utility(channel, prior)
     binary, metres = binary_error(channel, prior), euclidean_error(channel, prior)
     average = prior.per_user if prior.n_users else (lambda loss: loss)
