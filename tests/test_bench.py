@@ -9,6 +9,7 @@ import pytest
 
 from geoelastic.bench import build, paths, report, scale
 from geoelastic.bench._tools import markdown
+from geoelastic.scale import InlineEngine
 
 pytestmark = pytest.mark.jit  # whole metrics are built here
 
@@ -31,10 +32,12 @@ def test_paths() -> None:
 
 
 def test_scale() -> None:
-    first, second = scale.run(sides=(60, 80))["rows"]
+    first, second, reports = scale.run(sides=(130, 150), tile=128, engine=InlineEngine(), reports=3)["rows"]
     assert first["to_first"] == 1.0
     assert second["locations"] > first["locations"]
     assert second["violations"] == 0
+    assert reports["cold_report_ms"] > 0
+    assert 1 <= reports["tiles_opened"] <= second["tiles"] == 4
 
 
 def test_report(monkeypatch: pytest.MonkeyPatch) -> None:
