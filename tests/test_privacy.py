@@ -17,6 +17,7 @@ from geoelastic.locations import Grid, uniform
 from geoelastic.mechanism.weights import HALF, exponent_fraction, make_weights
 from geoelastic.metric import Graph, Metric
 from maps import PARIS, small_mass, small_metric
+from reference.graphs import holds
 from reference.mechanism import INF, exact_probabilities, exp_lower, exp_upper
 
 OUTPUTS = ["mass", "uniform", "mass^2"]
@@ -123,6 +124,29 @@ def test_a_certified_exponent_is_private_and_more_than_half_where_the_map_is_kin
     assert worst_use(metric, exact_rows(mechanism)) <= 1
 
 
+def test_away_from_the_border_more_than_the_half_is_earned_back_and_holds():
+    """Private for the inner metric: all pairs of its secrets, all reports, in integers; one step more is too much."""
+    metric = small_metric("conformal", "uniform", rows=11, cols=11, l_top=0.5, l_from=0.3)
+    mechanism = ge.ElasticMechanism(metric, exponent="certified", margin=0.2)
+    assert mechanism.exponent > HALF
+    inner = mechanism.guarantee
+    secrets = np.flatnonzero(inner.secret)
+    assert 0 < secrets.size < metric.n
+    assert (mechanism.metric.secret == inner.secret).all()
+    rows, totals = exact_rows(mechanism), [sum(row) for row in exact_rows(mechanism)]
+    for x, y in product(map(int, secrets), repeat=2):
+        d = int(inner.distance_units_from(x)[y])
+        if x == y or d >= INF:
+            continue
+        bound = exp_lower(d)
+        p, q = bound.numerator * totals[x], bound.denominator * totals[y]
+        assert all(a * q <= p * b for a, b in zip(rows[x], rows[y], strict=True))
+        assert holds(list(inner.distance_units_from(x)), metric.mass_units, metric.requirement, 0.3, 0.5)
+    report = mechanism.certify(margin=0.2)
+    step = next(row for row in report["by_exponent"] if Fraction(row["exponent"]) > mechanism.exponent)
+    assert step["edges_over"] > 0
+
+
 def test_loss_is_the_worst_log_ratio():
     metric = small_metric(rows=5, cols=5, l_top=0.8)
     mechanism = ge.ElasticMechanism(metric)
@@ -161,7 +185,7 @@ def test_weights_fall_by_at_most_the_stated_factor_exactly(exponent):
     weights = make_weights(exponent)
     x = exponent / 2**13
     bound = 1 + x + x * x / 2
-    units = list(range(0, weights.period + 2)) + [5 * weights.period - 1, 5 * weights.period]
+    units = [*range(weights.period + 2), 5 * weights.period - 1, 5 * weights.period]
     for d in units:
         high, low = weights.exact(d), weights.exact(d + 1)
         assert low <= high <= bound * low

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -21,6 +22,7 @@ from .. import _kernels as kernels
 from ..errors import FrameError, InputError, require_count
 from ..levels import UNREACHABLE, FloatArray, IntArray
 from ..metric import Metric
+from ..metric.extract import inner_metric
 from ..metric.threads import worker_count
 from .measures import output_measure
 from .randomness import RandomSource, SeededRandom, SystemRandom
@@ -39,16 +41,17 @@ class ElasticMechanism:
     few milliseconds. References: McSherry and Talwar 2007; Chatzikokolakis, Palamidessi and Stronati 2015.
 
     `output`: "mass" (default), "uniform", "mass^GAMMA", or numbers, one a location; `never`: a mask of what must not
-    be reported. `exponent`: 1/2, or a larger one that `certify` has shown to be private, or "certified" to find it.
+    be reported. `exponent`: 1/2, or a larger one that `certify` has shown to be private, or "certified" to find it;
+    with a `margin`, for the metric `guarantee`, whose paths and secrets keep that part of the side from the border.
     """
 
     _lazy = True
 
     def __init__(
         self, metric: Metric, *, output: str | npt.ArrayLike = "mass", exponent: float | Fraction | str = HALF,
-        never: npt.ArrayLike | None = None, lazy: bool = True,
+        margin: float = 0.0, never: npt.ArrayLike | None = None, lazy: bool = True,
     ) -> None:  # fmt: skip
-        self._metric = metric
+        self._metric = self.guarantee = metric
         self._lazy = lazy and metric.by_paths
         self._measure = output_measure(metric, output, never=never)
         self.output = output if isinstance(output, str) else "given"
@@ -57,14 +60,18 @@ class ElasticMechanism:
                 raise InputError(f"'exponent' must be a number in (0, 1] or 'certified', got {exponent!r}")
             from .certify import certify
 
-            exponent = Fraction(certify(self)["exponent"])
+            exponent = Fraction(certify(self, margin=margin)["exponent"])
+            if margin > 0:
+                self.guarantee = inner_metric(metric, margin)
+                self._metric = replace(metric, framed=~self.guarantee.secret[metric.locations.owner])
         self._weights = make_weights(exponent_fraction(exponent))
 
     @classmethod
     def from_measure(cls, metric: Metric, measure: IntArray, *, output: str, exponent: Fraction) -> ElasticMechanism:
         """With the very integers of a measure that was made before: what `output` names need not be computed again."""
         mechanism = cls.__new__(cls)
-        mechanism._metric, mechanism._measure, mechanism.output = metric, measure, output
+        mechanism._metric = mechanism.guarantee = metric
+        mechanism._measure, mechanism.output = measure, output
         mechanism._weights = make_weights(exponent)
         measure.setflags(write=False)
         return mechanism

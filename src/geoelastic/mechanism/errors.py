@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -54,25 +54,31 @@ def expected_errors(
 
 
 def weight_totals(
-    mechanism: ElasticMechanism, weights: list[object], *, workers: int | None = None, progress: bool = False
+    mechanism: ElasticMechanism,
+    weights: list[Any],
+    *,
+    only: npt.NDArray[np.bool_] | None = None,
+    workers: int | None = None,
+    progress: bool = False,
 ) -> FloatArray:
-    """S(x) / w(0) for every location (rows; 0 inside fences) and every table of weights (columns)."""
+    """S(x) / w(0) for every location outside fences, or `only` these (rows; 0 elsewhere), and every table of weights
+    (columns)."""
     metric = mechanism.metric
-    outside = np.flatnonzero(metric.fence == 0).astype(np.int32)
+    outside = np.flatnonzero(metric.fence == 0 if only is None else only).astype(np.int32)
     totals = np.zeros((metric.n, len(weights)))
     totals[outside] = _profiles(mechanism, outside, weights, 0, 1.0, workers, progress)[0]
     return totals
 
 
 def _profiles(
-    mechanism: ElasticMechanism, sources: npt.NDArray[np.int32], weights: list[object], bins: int, bin_cells: float,
+    mechanism: ElasticMechanism, sources: npt.NDArray[np.int32], weights: list[Any], bins: int, bin_cells: float,
     workers: int | None, progress: bool,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:  # fmt: skip
     graph, at = mechanism.metric.graph, mechanism.metric.locations
-    periods = np.array([table.period for table in weights], np.int64)  # type: ignore[attr-defined]
+    periods = np.array([table.period for table in weights], np.int64)
     tables = np.zeros((len(weights), periods.max()))
     for row, table in zip(tables, weights, strict=True):
-        row[: table.period] = table.table / float(table.table[0])  # type: ignore[attr-defined]
+        row[: table.period] = table.table / float(table.table[0])
     with progress_bar("error", sources.size, show=progress) as bar:
         parts = in_parts(
             lambda some: kernels.profiles(

@@ -29,7 +29,7 @@ from .metric import Metric
 from .threads import in_parts
 from .tiled_metric import TiledMetric
 
-__all__ = ["extract"]
+__all__ = ["extract", "inner_metric", "short_locations"]
 
 REVEALS = (
     "Who serves this file learns that somebody asked for this region, and when. "
@@ -50,7 +50,7 @@ def extract(metric: Metric, area: Area, *, workers: int | None = None, progress:
         metric, (south, west) = metric.near(area)
     box = _whole_box(metric.locations, _box(metric.grid, area))
     cut = _cut(metric, box)
-    short = _short(cut, workers)
+    short = short_locations(cut, workers=workers)
     beyond = short | ~metric.secret[_numbers(metric, cut, box)]
     framed = beyond[cut.locations.owner]
     if np.all(beyond | (cut.fence > 0)):
@@ -136,7 +136,7 @@ def _renumbered(fence: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
     return np.searchsorted(numbers, fence).astype(np.int32)
 
 
-def _short(cut: Metric, workers: int | None) -> npt.NDArray[np.bool_]:
+def short_locations(cut: Metric, *, workers: int | None = None) -> npt.NDArray[np.bool_]:
     """Locations outside fences whose balls do not hold what is required, by the verifier's own check."""
     tail, tip, level = cut.edge_units()
     graph = kernels.adjacency(cut.n, tail, tip, level)
@@ -149,3 +149,22 @@ def _short(cut: Metric, workers: int | None) -> npt.NDArray[np.bool_]:
     short = np.zeros(cut.n, bool)
     short[sources] = ~np.concatenate(parts) if parts else False
     return short
+
+
+def inner_metric(metric: Metric, margin: float, *, workers: int | None = None, progress: bool = False) -> Metric:
+    """The same locations with paths only among those that keep `margin` (a part of the shorter side) from the border.
+
+    Its distances are at least those of `metric`; the locations whose balls hold what is required even so are its
+    secrets, all others belong to its frame.
+    """
+    if not 0 <= margin < 0.5:
+        raise InputError(f"'margin' must be in [0, 0.5), a part of the map's side, got {margin!r}")
+    kept = metric.locations.inside(round(margin * min(metric.grid.shape)))
+    tail, tip, weight = metric.graph.edges()
+    both = kept[tail] & kept[tip]
+    graph = Graph.from_edges(metric.n, tail[both], tip[both], weight[both])
+    inner = replace(metric, graph=graph, scale=None, certificate={})
+    beyond = ~kept | ~metric.secret | short_locations(inner, workers=workers)
+    if np.all(beyond | (metric.fence > 0)):
+        raise InputError(f"'margin' must leave locations with enough crowd inside it, got {margin:g}")
+    return certified(replace(inner, framed=beyond[metric.locations.owner]), workers=workers, progress=progress)
