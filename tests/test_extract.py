@@ -107,6 +107,7 @@ def test_files_of_an_extract_come_back(part: ge.Metric, tmp_path: Path) -> None:
     assert mechanism_bytes(again) == (tmp_path / "p.geox").read_bytes()
 
 
+@pytest.mark.jit
 def test_edge_lists_can_be_cut_too() -> None:
     mass = ge.mass_from_quality(ge.synthetic_quality("city", rows=30, cols=30), r_small=200, r_large=600)
     whole = ge.build_metric(mass, method="paper", l_top=0.8)
@@ -115,6 +116,7 @@ def test_edge_lists_can_be_cut_too() -> None:
     assert ge.verify(part)["ok"]
 
 
+@pytest.mark.jit
 def test_what_cannot_be_cut_is_refused(city: ge.Metric) -> None:
     with pytest.raises(OutsideError, match="overlap"):
         extract(city, ge.Area.around(40, 2, size_km=5))

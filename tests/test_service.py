@@ -31,6 +31,7 @@ from geoelastic.service.run import read_token, serve
 
 INSIDE = {"lat": 48.8567, "lon": 2.3387}
 TOKEN = "a-long-and-secret-token"
+pytestmark = pytest.mark.jit
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +86,6 @@ def test_files_have_tags_and_ranges(client: TestClient) -> None:
     assert client.get("/v1/metrics/town/file").content == content
 
 
-@pytest.mark.jit
 def test_extracts_are_listed_and_made_once(tmp_path: Path) -> None:
     mass = ge.mass_from_quality(ge.synthetic_quality("city", rows=210, cols=60))
     ge.build_metric(mass).save(tmp_path / "city.geoelastic")
@@ -271,7 +271,6 @@ def test_the_command_serves_and_stops_gracefully() -> None:
         assert "Traceback" not in rest
 
 
-@pytest.mark.jit
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("mode", list(schemathesis.GenerationMode))
 def test_schemathesis_finds_nothing(published: dict[str, Published], mode: schemathesis.GenerationMode) -> None:
