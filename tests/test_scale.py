@@ -24,6 +24,7 @@ from geoelastic.errors import CheckError, FileError, InputError, MassError
 from geoelastic.metric.tiled_metric import open_tiles
 from geoelastic.pipeline import Config, make_mass
 from geoelastic.scale import DaskEngine, InlineEngine, Job, build_tiles, mass_as_before, update_tiles
+from geoelastic.scale.quality import goes_by_parts, quality_in_parts
 from tiled_maps import LEVELS, TILE, folder_digest, small_mass
 
 pytestmark = pytest.mark.jit
@@ -225,7 +226,66 @@ def test_the_command_line_with_one_worker_gives_the_same_bytes(tmp_path: Path) -
     checked = CliRunner().invoke(main, ["verify", out, "--json"])
     assert checked.exit_code == 0, checked.output
     assert json.loads(checked.stdout)["same_graph_as_certified"]
+    place = ["--lat", "48.8567", "--lon", "2.3487", "--seed", "4", "--json"]
+    reported = [json.loads(CliRunner().invoke(main, ["sanitize", out, *place]).stdout) for _ in range(2)]
+    assert reported[0] == reported[1]
+    mechanism = ge.TiledMechanism(open_tiles(out))
+    expected = mechanism.sanitize(48.8567, 2.3487, rng=ge.SeededRandom(4))
+    assert (reported[0]["lat"], reported[0]["lon"]) == pytest.approx(expected, abs=1e-6)
     for wrong in (["--method", "paper"], ["--layout", "uniform"]):
         refused = CliRunner().invoke(main, ["build", "synthetic:city", *options, *wrong])
         assert refused.exit_code == 2
         assert "a build in tiles must be conformal" in refused.output
+
+
+def _opl(path: Path) -> Path:
+    """Amenities scattered over 20 km."""
+    rng = np.random.default_rng(2)
+    lat, lon = 47 + rng.normal(0, 0.04, 300), 8 + rng.normal(0, 0.05, 300)
+    places = enumerate(zip(lat, lon, strict=True), 1)
+    lines = [f"n{k} v1 dV c1 t2020-01-01T00:00:00Z i1 u Tamenity=cafe x{b:.6f} y{a:.6f}" for k, (a, b) in places]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_quality_by_parts_is_that_of_the_whole(tmp_path: Path) -> None:
+    source, area = str(_opl(tmp_path / "map.opl")), ge.Area.around(47, 8, size_km=30)
+    whole = ge.quality_from_osm(source, area)
+    engine = Counting()
+    parts = quality_in_parts(source, str(tmp_path / "out"), area, engine=engine, part_cells=128)
+    assert parts.grid == whole.grid
+    assert np.allclose(parts.cells, whole.cells, atol=1e-9)
+    assert parts.cells.sum() > 100
+    assert engine.jobs == {"read_part": 9}
+    quality_in_parts(source, str(tmp_path / "out"), area, engine=engine, part_cells=128)
+    assert engine.jobs == {"read_part": 9}, "what was read is not read again"
+    Path(source).write_text(Path(source).read_text().replace("cafe", "bar", 1))
+    quality_in_parts(source, str(tmp_path / "out"), area, engine=engine, part_cells=128)
+    assert engine.jobs == {"read_part": 18}, "another file is"
+    with pytest.raises(FileError, match="no such file"):
+        quality_in_parts(str(tmp_path / "none.opl"), str(tmp_path / "out"), area, engine=engine)
+    with pytest.raises(InputError, match="states no box"):
+        quality_in_parts(source, str(tmp_path / "out"), engine=engine)
+    with pytest.raises(InputError, match="nothing that the recipe"):
+        quality_in_parts(source, str(tmp_path / "out"), ge.Area.around(40, 8, size_km=5), engine=engine)
+
+
+def test_a_recipe_with_a_cap_does_not_go_by_parts(tmp_path: Path) -> None:
+    recipe = tmp_path / "capped.toml"
+    layer = '[[layer]]\nname = "a"\nweight = 1\n[[layer.match]]\nkey = "amenity"\n'
+    recipe.write_text(f'name = "capped"\nabout = "x"\n{layer}[cap]\nrule = "mean_std"\namount = 2\n')
+    source = str(_opl(tmp_path / "map.opl"))
+    assert goes_by_parts(source, None)
+    assert not goes_by_parts("synthetic:city", None)
+    assert not goes_by_parts(source, str(recipe))
+    with pytest.raises(InputError, match="needs the whole map"):
+        quality_in_parts(source, str(tmp_path / "out"), recipe=str(recipe), engine=InlineEngine())
+
+
+@pytest.mark.data
+def test_a_real_extract_by_parts(data_dir: Path, tmp_path: Path) -> None:
+    source = str(data_dir / "osm/andorra_2021.osm.pbf")
+    whole = ge.quality_from_osm(source)
+    parts = quality_in_parts(source, str(tmp_path), part_cells=256, engine=InlineEngine())
+    assert np.allclose(parts.cells, whole.cells, atol=1e-9)
+    assert "ODbL" in parts.info["licence"]

@@ -155,7 +155,8 @@ def _build(config: Config, mass: Mass, work: Path, *, progress: bool) -> Metric:
 
 
 def _run_tiles(config: Config, output: str, *, resume: bool, progress: bool) -> Metric:
-    from .scale import DEFAULT_TILE, build_tiles
+    from .scale import DEFAULT_TILE, DaskEngine, build_tiles
+    from .scale.quality import goes_by_parts, quality_in_parts
 
     if config.method != "conformal" or config.layout == "uniform" or config.fences:
         raise InputError(
@@ -163,18 +164,25 @@ def _run_tiles(config: Config, output: str, *, resume: bool, progress: bool) -> 
         )
     given = {"l_from": config.l_from, "l_top": config.l_top}
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    return build_tiles(
-        make_mass(config),
-        output,
-        requirement=config.make_requirement(),
-        frame=config.frame,
-        tile=DEFAULT_TILE if config.tile is None else config.tile,
-        workers=config.workers,
-        cluster=config.cluster,
-        resume=resume,
-        progress=progress,
-        **options,
-    )
+    with DaskEngine(workers=config.workers, cluster=config.cluster) as engine:
+        if goes_by_parts(config.source, config.recipe):
+            quality = quality_in_parts(
+                config.source, output, config.area, config.cell_m or 100, config.recipe, engine=engine
+            )
+            mass = _mass_of(config, quality)
+        else:
+            mass = make_mass(config)
+        return build_tiles(
+            mass,
+            output,
+            requirement=config.make_requirement(),
+            frame=config.frame,
+            tile=DEFAULT_TILE if config.tile is None else config.tile,
+            engine=engine,
+            resume=resume,
+            progress=progress,
+            **options,
+        )
 
 
 def _finished(target: Path, key: str | None) -> Metric | None:
@@ -194,7 +202,10 @@ def make_mass(config: Config, *, work: Path | None = None) -> Mass:
     """The mass of `config`'s source."""
     if config.source.endswith(".npy"):
         return _mass_from_npy(config)
-    quality = _quality(config, work)
+    return _mass_of(config, _quality(config, work))
+
+
+def _mass_of(config: Config, quality: Quality) -> Mass:
     city = None if config.city is None else read_city(config.city)
     mass = mass_from_quality(quality, r_small=config.r_small_m, r_large=config.r_large_m, city=city)
     return replace(mass, info=mass.info | {"config": config.public()})

@@ -4,5 +4,14 @@
 from .base import Mechanism
 from .elastic import ElasticMechanism
 from .randomness import RandomSource, ReplayRandom, SeededRandom, SystemRandom
+from .tiled import TiledMechanism
 
-__all__ = ["ElasticMechanism", "Mechanism", "RandomSource", "ReplayRandom", "SeededRandom", "SystemRandom"]
+__all__ = [
+    "ElasticMechanism",
+    "Mechanism",
+    "RandomSource",
+    "ReplayRandom",
+    "SeededRandom",
+    "SystemRandom",
+    "TiledMechanism",
+]

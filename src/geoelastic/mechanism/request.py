@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from ..metric import load
+from ..metric import Metric, TiledMetric, load
 from ..store.atomic import require_writable
 from .randomness import SeededRandom
 from .release import charge_file, choose_mechanism, mechanism_name
 from .tables import Visits, sanitize_arrays, sanitize_file
+from .tiled import TiledMechanism
 
 __all__ = ["sanitize_request"]
 
@@ -43,8 +44,14 @@ def sanitize_request(
     for path in (output, ledger):
         if path is not None:
             require_writable(path)
-    mechanism = choose_mechanism(kind, None if file is None else load(file), user=user, **choices)
+    metric = None if file is None else load(file)
     rng = None if seed is None else SeededRandom(seed)
+    if lat is not None and lon is not None and ledger is None and outside == "error":
+        tiled = _of_tiles(kind, metric, **choices)
+        if tiled is not None:
+            place = tiled.sanitize(lat, lon, rng=rng)
+            return _one([place[0]], [place[1]], kind, seeded=seed is not None)
+    mechanism = choose_mechanism(kind, metric, user=user, **choices)
     if source is None:
         reports = sanitize_arrays(mechanism, np.array([lat]), np.array([lon]), outside=outside, rng=rng)
         if ledger is not None:
@@ -65,6 +72,16 @@ def sanitize_request(
         progress=progress,
     )
     return _many(done, mechanism, str(output))
+
+
+def _of_tiles(
+    kind: str, metric: Metric | None, *, measure: str, certified: bool, remap: bool, sticky_key: str | None, **_: Any
+) -> TiledMechanism | None:
+    """The mechanism that opens only the tiles it needs, if the metric is in tiles and nothing asks for all of them."""
+    whole = certified or remap or sticky_key is not None or measure not in ("mass", "uniform")
+    if kind != "elastic" or whole or not isinstance(metric, TiledMetric):
+        return None
+    return TiledMechanism(metric, output=measure)
 
 
 def _one(lat: Any, lon: Any, kind: str, *, seeded: bool) -> dict[str, Any]:

@@ -46,8 +46,8 @@ _LENGTH_UNIT = 2 ** (kernels.LENGTH_BITS + kernels.SCALE_BITS)
 class TiledMechanism:
     """The elastic mechanism over a tiled metric, with full support over the whole map.
 
-    Guarantee, distribution and assumptions are those of `ElasticMechanism`. Cost: a few tiles are read and a part of
-    a second's tenth is searched; reports from places nearby find them read. `output`: "mass" or "uniform".
+    Guarantee, distribution and assumptions are those of `ElasticMechanism`. Cost: a few tiles are read and searched,
+    some tens of milliseconds; reports from places nearby find them read. `output`: "mass" or "uniform".
     """
 
     def __init__(self, metric: TiledMetric, *, output: str = "mass", exponent: float | Fraction = HALF) -> None:
