@@ -24,6 +24,7 @@ from geoelastic.errors import CheckError, FileError, InputError, MassError
 from geoelastic.metric.tiled_metric import open_tiles
 from geoelastic.pipeline import Config, make_mass
 from geoelastic.scale import DaskEngine, InlineEngine, Job, build_tiles, mass_as_before, update_tiles
+from geoelastic.scale import engine as engine_module
 from geoelastic.scale.quality import goes_by_parts, quality_in_parts
 from tiled_maps import LEVELS, TILE, folder_digest, small_mass
 
@@ -289,3 +290,20 @@ def test_a_real_extract_by_parts(data_dir: Path, tmp_path: Path) -> None:
     parts = quality_in_parts(source, str(tmp_path), part_cells=256, engine=InlineEngine())
     assert np.allclose(parts.cells, whole.cells, atol=1e-9)
     assert "ODbL" in parts.info["licence"]
+
+
+def test_a_cluster_that_is_already_there() -> None:
+    distributed: Any = pytest.importorskip("distributed")
+    options = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "silence_logs": 50}
+    with distributed.LocalCluster(n_workers=1, processes=True, **options) as cluster:
+        with DaskEngine(cluster=cluster.scheduler_address) as engine:
+            done = dict(engine.run([Job(f"job-{k}", dict, {"k": k}) for k in range(3)]))
+            assert done == {f"job-{k}": {"k": k} for k in range(3)}
+        assert cluster.status.name == "running", "a cluster that we did not start is not ours to stop"
+
+
+def test_a_job_that_ends_every_worker_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_module, "_LIVES", 0)
+    deadly: Any = signal.raise_signal
+    with DaskEngine(workers=1) as engine, pytest.raises(CheckError, match="want of memory"):
+        list(engine.run([Job("deadly", deadly, signal.SIGKILL)]))  # type: ignore[arg-type]

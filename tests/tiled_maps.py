@@ -12,7 +12,7 @@ import numpy as np
 from geoelastic.mass import Mass
 
 TILE = 128
-LEVELS: dict[str, Any] = {"l_from": 0.35, "l_top": 1.1, "frame": 0.08}
+LEVELS: dict[str, Any] = {"l_from": 0.35, "l_top": 0.8, "frame": 0.08}
 #: Rows and columns of town centres, radii in cells: on a seam, on a corner of four tiles, inside a tile.
 TOWNS = [(128, 60, 9), (130, 250, 12), (200, 180, 7), (258, 128, 10), (60, 130, 5)]
 
