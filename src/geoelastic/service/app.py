@@ -21,7 +21,7 @@ try:
     from fastapi.exceptions import RequestValidationError
     from starlette.exceptions import HTTPException
     from starlette.middleware.cors import CORSMiddleware
-    from starlette.responses import Response
+    from starlette.responses import JSONResponse, Response
 except ImportError as error:
     raise MissingExtraError("fastapi", "service") from error
 
@@ -192,7 +192,7 @@ def _add_sanitize(app: FastAPI) -> None:
         if len(body.places) > settings.max_points:
             return error_response(413, "too_large", f"'points' must have at most {settings.max_points} entries")
         reports = await asyncio.get_running_loop().run_in_executor(app.state.pool, draw, one, body.places)
-        return {"metric": one.name, "reports": reports}
+        return JSONResponse({"metric": one.name, "reports": reports})  # made here of numbers: no need to check it again
 
 
 def _add_page(app: FastAPI) -> None:
