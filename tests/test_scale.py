@@ -233,6 +233,10 @@ def test_the_command_line_with_one_worker_gives_the_same_bytes(tmp_path: Path) -
     mechanism = ge.TiledMechanism(open_tiles(out))
     expected = mechanism.sanitize(48.8567, 2.3487, rng=ge.SeededRandom(4))
     assert (reported[0]["lat"], reported[0]["lon"]) == pytest.approx(expected, abs=1e-6)
+    update = ["build", "synthetic:city", "--size", "16", "--workers", "1", "--update", "0.05", "-o", out, "--json"]
+    updated = json.loads(CliRunner().invoke(main, update).stdout)
+    assert updated["certificate"]["tiles"]["update"]["tiles_changed"] == 0
+    assert updated["certificate"]["graph_sha256"] == facts["certificate"]["graph_sha256"]
     for wrong in (["--method", "paper"], ["--layout", "uniform"]):
         refused = CliRunner().invoke(main, ["build", "synthetic:city", *options, *wrong])
         assert refused.exit_code == 2

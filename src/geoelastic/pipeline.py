@@ -33,6 +33,7 @@ from .store import require_writable
 
 if TYPE_CHECKING:
     from .metric import Metric
+    from .scale import Engine
 
 __all__ = ["Config", "make_mass", "run"]
 
@@ -69,6 +70,7 @@ class Config:
     workers: int | None = None
     tile: int | None = None
     cluster: str | None = None
+    update: float | None = None
 
     def __post_init__(self) -> None:
         if self.center is not None:
@@ -113,9 +115,9 @@ def run(config: Config, output: str | os.PathLike[str], *, resume: bool = True, 
     """Build the metric of `config`, check it, write it to `output`, return it; a stopped run is taken up again.
 
     With `tile` or `cluster` it is built in tiles and `output` is a folder; `resume` = False then forgets what an
-    earlier run left there.
+    earlier run left there, and `update` builds only what changed by more than that part in the metric that is there.
     """
-    if config.tile is not None or config.cluster is not None:
+    if config.tile is not None or config.cluster is not None or config.update is not None:
         return _run_tiles(config, os.fspath(output), resume=resume, progress=progress)
     target = require_writable(output)
     work = target.with_name(target.name + ".work")
@@ -155,8 +157,7 @@ def _build(config: Config, mass: Mass, work: Path, *, progress: bool) -> Metric:
 
 
 def _run_tiles(config: Config, output: str, *, resume: bool, progress: bool) -> Metric:
-    from .scale import DEFAULT_TILE, DaskEngine, build_tiles
-    from .scale.quality import goes_by_parts, quality_in_parts
+    from .scale import DEFAULT_TILE, DaskEngine, build_tiles, update_tiles
 
     if config.method != "conformal" or config.layout == "uniform" or config.fences:
         raise InputError(
@@ -165,13 +166,9 @@ def _run_tiles(config: Config, output: str, *, resume: bool, progress: bool) -> 
     given = {"l_from": config.l_from, "l_top": config.l_top}
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     with DaskEngine(workers=config.workers, cluster=config.cluster) as engine:
-        if goes_by_parts(config.source, config.recipe):
-            quality = quality_in_parts(
-                config.source, output, config.area, config.cell_m or 100, config.recipe, engine=engine
-            )
-            mass = _mass_of(config, quality)
-        else:
-            mass = make_mass(config)
+        mass = _tiled_mass(config, output, engine)
+        if config.update is not None:
+            return update_tiles(output, mass, tolerance=config.update, engine=engine, progress=progress)
         return build_tiles(
             mass,
             output,
@@ -183,6 +180,28 @@ def _run_tiles(config: Config, output: str, *, resume: bool, progress: bool) -> 
             progress=progress,
             **options,
         )
+
+
+def _tiled_mass(config: Config, output: str, engine: Engine) -> Mass:
+    """The mass of the source: read by parts where that is possible; for an update, on the grid and with the constants
+    of the metric that is there."""
+    from .metric.tiled_metric import open_tiles
+    from .scale import mass_as_before
+    from .scale.quality import goes_by_parts, quality_in_parts
+
+    if config.source.endswith(".npy"):
+        return make_mass(config)
+    before = None if config.update is None else open_tiles(output)
+    area = before.grid.area if before is not None and config.area is None else config.area
+    cell_m = before.grid.cell_m if before is not None and config.cell_m is None else config.cell_m
+    if goes_by_parts(config.source, config.recipe):
+        quality = quality_in_parts(config.source, output, area, cell_m or 100, config.recipe, engine=engine)
+    else:
+        quality = quality_from_source(config.source, area, cell_m, config.recipe)
+    if before is None:
+        return _mass_of(config, quality)
+    mass = mass_as_before(before, quality)
+    return replace(mass, info=mass.info | {"config": config.public()})
 
 
 def _finished(target: Path, key: str | None) -> Metric | None:

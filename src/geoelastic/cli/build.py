@@ -47,6 +47,9 @@ from ._types import LEVEL
 @click.option("--workers", type=int, metavar="N", help="Threads, or processes with --tile [default: all cores].")
 @click.option("--tile", type=int, metavar="CELLS", help="Build in tiles of this side (a power of two) into a folder.")
 @click.option("--cluster", metavar="ADDRESS", help="Build the tiles on this Dask scheduler, e.g. tcp://host:8786.")
+@click.option(
+    "--update", type=float, metavar="PART", help="Only build tiles of OUT again that changed by more than PART."
+)
 @click.option("--resume/--no-resume", default=True, help="With --tile, go on with what an earlier run left.")
 @click.option("-o", "--output", required=True, metavar="OUT", help="The .geoelastic file to write.")
 def command(output: str, resume: bool, **options: Any) -> dict[str, Any]:
