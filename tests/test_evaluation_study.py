@@ -220,7 +220,7 @@ def _check_beyond(stored: dict[str, Any]) -> None:
         assert len(set(recovery[name]["recovered"])) == 1  # more reports tell nothing more
     for gap in stored["gaps"].values():
         assert gap["exponential_m"] >= gap["optimal_m"] > 0
-    assert {c["mechanism"] for c in stored["claims"]} == {"paper", "elastic"}
+    assert {c["mechanism"] for c in stored["claims"]} == {"paper", "paper-box", "elastic", "elastic-sharp"}
 
 
 def test_own_prior_knows_more_than_the_global_one(metric: Any, files: Path) -> None:
