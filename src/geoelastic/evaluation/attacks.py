@@ -64,11 +64,12 @@ def _user(prior: Prior, u: int) -> tuple[IntArray, FloatArray, FloatArray]:
 class WorstCase:
     """What an average hides.
 
-    `least_error_place`: binary error of the least protected place under h*. `luckiest_report`: the smallest chance of a
-    wrong guess after any report that can happen. `entropy_bits`, `prior_bits`: uncertainty about the place given the
+    `least_error_place`: binary error of the least protected place under h*. `luckiest_report`: the smallest chance of
+    a wrong guess after any report that can happen. `entropy_bits`, `prior_bits`: uncertainty about the place given the
     report, and before it. `excluded`: share of all (input, output) pairs in which the report can come from elsewhere
-    but not from the input, so that it rules the input out for certain; 0 for a mechanism with a guarantee. `largest_loss`: largest ln K(x)(z)/K(x')(z) over the
-    pairs of places within `near_m`; infinite where a report can tell two neighbours apart for certain.
+    but not from the input, so that it rules the input out for certain; 0 for a mechanism with a guarantee.
+    `largest_loss`: largest ln K(x)(z)/K(x')(z) over the pairs of places within `near_m`; infinite where a report can
+    tell two neighbours apart for certain.
     """
 
     least_error_place: float
