@@ -24,7 +24,7 @@ export function carveFence(metric, ring) {
   const fence = Int32Array.from({ length: n }, (_, i) => cells[leaves.row[i] * metric.cols + leaves.col[i]]);
   const share = (i) => (leaves.size[i] / metric.leaves.size[parent[i]]) ** 2;
   const carved = new Metric({
-    head: { ...metric.head, layout: "adaptive", sticky: `${metric.head.sticky}|fenced` },
+    head: { ...metric.head, layout: "adaptive", sticky: `${metric.head.sticky}|fences ${fenceRuns(cells)}` },
     leaves,
     fence,
     mass: Float64Array.from({ length: n }, (_, i) => (whole(i) ? metric.mass[parent[i]] : 0)),
@@ -72,6 +72,16 @@ function fenceCells(metric, ring) {
   const least = Math.min(...merged);
   for (let k = 0; k < cells.length; k++) if (merged.has(cells[k])) cells[k] = least;
   return { cells, count: inside.length };
+}
+
+/** Fences as text: other fences make another map, whose keyed reports must be independent. It stays on the device. */
+function fenceRuns(cells) {
+  const runs = [];
+  for (let k = 0; k < cells.length; k++) {
+    if (cells[k] > 0 && cells[k - 1] === cells[k]) runs[runs.length - 1][2]++;
+    else if (cells[k] > 0) runs.push([cells[k], k, 1]);
+  }
+  return runs.join(";");
 }
 
 function inRing(points, x, y) {

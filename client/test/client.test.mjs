@@ -73,6 +73,11 @@ test("a fence drawn on the device is closed, even, and leaves everybody their cr
   const outside = carved.metric.locate(lat + 0.01, lon);
   const chances = made.probabilities(outside);
   assert.equal(chances.reduce((sum, p, j) => sum + (carved.metric.fence[j] > 0 ? p : 0), 0), 0, "outside stays outside");
+  const other = carveFence(metric, ring.map(([a, b]) => [a, b + 0.004]));
+  assert.notEqual(other.metric.head.sticky, carved.metric.head.sticky, "other fences, independent keyed reports");
+  assert.equal(carveFence(metric, ring).metric.head.sticky, carved.metric.head.sticky);
+  const twice = carveFence(carved.metric, ring.map(([a, b]) => [a, b + 0.004]));
+  assert.equal(Math.max(...twice.metric.fence), Math.max(...carved.metric.fence), "fences that touch are one");
   assert.throws(() => carveFence(metric, [[0, 0], [0, 1], [1, 1]]), code("input"));
 });
 
