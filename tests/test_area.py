@@ -90,3 +90,14 @@ def test_contains() -> None:
 def test_bad_areas(make: Callable[[], Area], message: str) -> None:
     with pytest.raises(InputError, match=message):
         make()
+
+
+def test_a_part_keeps_the_plane_of_its_area() -> None:
+    whole = Area.around(48.8567, 2.3487, size_km=75)
+    part = Area(48.8567, 2.3487, 5000, 4000, 12_000.0, -7_000.0)
+    lat, lon = whole.to_latlon(12_300.0, -6_900.0)
+    assert part.to_xy(lat, lon) == pytest.approx((300.0, 100.0), abs=1e-6)
+    assert part.middle == pytest.approx(tuple(float(v) for v in whole.to_latlon(12_000.0, -7_000.0)), abs=1e-9)
+    assert whole.middle == (48.8567, 2.3487)
+    with pytest.raises(InputError, match="finite"):
+        Area(48.8567, 2.3487, 5000, 4000, float("nan"), 0.0)

@@ -99,6 +99,8 @@ class Area:
     @cached_property
     def middle(self) -> tuple[float, float]:
         """(lat, lon) of the middle of the rectangle."""
+        if self.east_m == 0 and self.north_m == 0:
+            return self.lat, self.lon
         lat, lon = self.to_latlon(0.0, 0.0)
         return float(lat), float(lon)
 

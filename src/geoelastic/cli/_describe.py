@@ -19,7 +19,7 @@ def describe(metric: Metric, path: Path) -> dict[str, Any]:
         "ok": metric.certificate["ok"],
         "file": str(path),
         "bytes": _size(path),
-        "center": [area.lat, area.lon],
+        "center": list(area.middle),
         "size_km": [grid.cols * grid.cell_m / 1000, grid.rows * grid.cell_m / 1000],
         "cells": [grid.rows, grid.cols],
         "cell_m": grid.cell_m,
