@@ -9,10 +9,11 @@ import numpy as np
 
 from .. import __version__
 from ..errors import InputError, require_nonnegative
-from ..levels import mass_to_units
+from ..levels import FloatArray, mass_to_units
 from ..mass import Mass
 from ..metric import tiled_stages as stages
 from ..metric.tiled_metric import TiledMetric, open_tiles
+from ..metric.tiled_store import TileStore
 from ..metric.tiled_window import read_cells
 from ..quality import Quality
 from .build import run_plan
@@ -48,9 +49,33 @@ def update_tiles(
     """
     tolerance = require_nonnegative("tolerance", tolerance)
     metric = open_tiles(output)
-    plan, store, tiling = metric.plan, metric.store, metric.tiling
-    if mass.grid != plan.grid:
+    if mass.grid != metric.grid:
         raise InputError("the new mass must be on the grid of the metric: same centre, size and cells")
+    names, drift = _compare(metric, mass, tolerance)
+    changed = drift > tolerance
+    statement: dict[str, Any] = {
+        "tolerance": tolerance, "tiles_changed": int(np.count_nonzero(changed)),
+        "tiles_with_old_masses": int(np.count_nonzero(~changed)),
+        "largest_change_not_taken": float(drift[~changed].max(initial=0.0)),
+        "previous_graph_sha256": metric.certificate["graph_sha256"],
+    }  # fmt: skip
+    info = dict(mass.info) | {"built_with": f"geoelastic {__version__}"}
+    return run_plan(
+        TileStore(metric.store.root),
+        metric.plan,
+        names,
+        info,
+        workers=workers,
+        cluster=cluster,
+        engine=engine,
+        progress=progress,
+        update=statement,
+    )
+
+
+def _compare(metric: TiledMetric, mass: Mass, tolerance: float) -> tuple[dict[int, str], FloatArray]:
+    """The file of each tile's cells, new ones written where the tile changed; and by how much each tile did."""
+    store, tiling = TileStore(metric.store.root), metric.tiling
     units, old = mass_to_units(mass.cells), {k: tile["cells"] for k, tile in enumerate(metric.content["tiles"])}
     names, drift = dict(old), np.zeros(tiling.n)
     for tile in range(tiling.n):
@@ -62,14 +87,4 @@ def update_tiles(
             names[tile] = cells_name(tiling.name(tile), new)
             if store.summary(names[tile]) is None:
                 stages.put_cells(store, names[tile], new)
-    changed = drift > tolerance
-    statement: dict[str, Any] = {
-        "tolerance": tolerance, "tiles_changed": int(np.count_nonzero(changed)),
-        "tiles_with_old_masses": int(np.count_nonzero(~changed)),
-        "largest_change_not_taken": float(drift[~changed].max(initial=0.0)),
-        "previous_graph_sha256": metric.certificate["graph_sha256"],
-    }  # fmt: skip
-    info = dict(mass.info) | {"built_with": f"geoelastic {__version__}"}
-    return run_plan(
-        store, plan, names, info, workers=workers, cluster=cluster, engine=engine, progress=progress, update=statement
-    )
+    return names, drift
