@@ -69,7 +69,8 @@ def test_lazy_draws_give_every_location_exactly_its_stretch_of_the_line(output, 
     lazy."""
     metric = small_metric("conformal", "uniform", rows=7, cols=8, l_top=1.0)
     stretched = ge.Metric(
-        metric.locations, metric.mass_units, ge.metric.Graph(metric.graph.start, metric.graph.index, metric.graph.weight * 40),
+        metric.locations, metric.mass_units,
+        ge.metric.Graph(metric.graph.start, metric.graph.index, metric.graph.weight * 40),
         metric.fence, "paper", l_top=1.0,
     )  # fmt: skip
     mechanism = ge.ElasticMechanism(stretched, output=output, exponent=exponent)
@@ -207,7 +208,7 @@ def small_metric_mass():
 
 @pytest.mark.parametrize("bad", ["best", "mass^x", "mass^-1", [1.0], [-1.0] * 3])
 def test_bad_measures_are_refused(bad):
-    with pytest.raises(ge.InputError, match="output|gamma"):
+    with pytest.raises(ge.InputError, match=r"output|gamma"):
         ge.ElasticMechanism(small_metric(), output=bad)
 
 

@@ -135,7 +135,8 @@ class Metric:
             if self.framed is not None:
                 where = "where the map is too close to its border to know the crowd"
             raise FrameError(
-                f"the place is in the frame, {where}: it may be reported but not be hidden; use a map that reaches further"
+                f"the place is in the frame, {where}: it may be reported but not be hidden; "
+                "use a map that reaches further"
             )
         return i
 
