@@ -22,8 +22,8 @@ from ..store import read_container, write_container
 from .conformal import conformal_graph
 from .graph import Graph
 from .metric import Metric
-from .tiled_metric import is_tiled, open_tiles
 from .portable import is_portable, read_portable
+from .tiled_metric import is_tiled, open_tiles
 
 __all__ = ["KIND", "load", "metric_from_parts", "metric_to_parts", "save"]
 
@@ -93,7 +93,8 @@ def metric_from_parts(manifest: dict[str, Any], tables: dict[str, pa.Table]) -> 
     """The metric that `metric_to_parts` described."""
     where = manifest["grid"]
     area = Area(
-        where["lat"], where["lon"], where["width_m"], where["height_m"], where.get("east_m", 0.0), where.get("north_m", 0.0)
+        where["lat"], where["lon"], where["width_m"], where["height_m"],
+        where.get("east_m", 0.0), where.get("north_m", 0.0),
     )  # fmt: skip
     grid = Grid(area, where["cell_m"], where["rows"], where["cols"])
     table = tables["locations"]
@@ -118,5 +119,6 @@ def metric_from_parts(manifest: dict[str, Any], tables: dict[str, pa.Table]) -> 
     return Metric(
         locations, columns["mass"].astype(np.int64), graph, fence, manifest["method"],
         requirement=requirement_from_dict(manifest["requirement"]), l_from=manifest["l_from"], l_top=manifest["l_top"],
-        frame_cells=manifest["frame_cells"], framed=framed, scale=scale, certificate=manifest["certificate"], info=manifest["info"],
+        frame_cells=manifest["frame_cells"], framed=framed, scale=scale, certificate=manifest["certificate"],
+        info=manifest["info"],
     )  # fmt: skip
