@@ -3,7 +3,8 @@
 
 On every edge |ln S(x) - ln S(x')| must be at most (1 - exponent) x the edge's level. `worst` is the largest quotient of
 the two at exponent 1/2. Near the border some edge always needs the half; `inner` looks only at edges that keep a
-quarter of the side from it: what secrets and paths that keep this margin can have (`ElasticMechanism(..., margin=0.25)`).
+quarter of the side from it: what secrets and paths that keep this margin can have
+(`ElasticMechanism(..., margin=0.25)`).
 """
 
 from __future__ import annotations
