@@ -36,7 +36,14 @@ def cli_reference() -> str:
     """cli.md: the help of every command, as it prints it."""
     parts = [NOTE, "# Command line\n", _CLI_HEAD]
     for name, command in commands(main):
-        ctx = click.Context(command, info_name=name, max_content_width=100, terminal_width=100)
+        # the names of the help option are inherited from `main` in real use
+        ctx = click.Context(
+            command,
+            info_name=name,
+            terminal_width=100,
+            max_content_width=100,
+            help_option_names=main.context_settings["help_option_names"],
+        )
         parts.append(f"## {name}\n\n```text\n{command.get_help(ctx).rstrip()}\n```\n")
     return "\n".join(parts)
 
