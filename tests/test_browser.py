@@ -135,10 +135,10 @@ def test_a_fence_is_drawn_and_carved_on_the_device(visit: Visit, address: str) -
     page.wait_for_selector("body[data-fenced]", timeout=30_000)
     assert int(visit.data("fenced")) > 4
     page.click("#map", position={"x": 360, "y": 355})
-    page.wait_for_function("document.querySelector('#sentence').textContent.includes('inside a fence')")
+    page.locator("#sentence", has_text="inside a fence").wait_for()
     page.click("#compare")
     page.click("#map", position={"x": 120, "y": 355})
-    page.wait_for_function("!document.querySelector('#comparison').hidden")
+    page.locator("#comparison").wait_for(state="visible")
     assert "Planar Laplace" in page.inner_text("#comparison")
     assert len(visit.requests) == before
 
@@ -166,7 +166,7 @@ def test_a_page_that_cannot_load_its_map_says_so(browser: Browser, address: str)
     visit = Visit(browser)
     visit.context.route("**/portable", lambda route: route.fulfill(status=200, body=b"geox\r\n\x1a\x01 no"))
     visit.page.goto(address)
-    visit.page.wait_for_function("document.querySelector('#sentence').textContent.includes('cannot be loaded')")
+    visit.page.locator("#sentence", has_text="cannot be loaded").wait_for()
     visit.page.click("#map")
     assert "cloud" not in visit.page.evaluate("Object.keys(document.body.dataset)")
     visit.context.close()
