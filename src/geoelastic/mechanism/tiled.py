@@ -34,7 +34,7 @@ __all__ = ["TiledMechanism"]
 
 #: Level up to which the first box is meant to reach, and how much more mass than a ball it has; a guess that only
 #: costs time if it is wrong.
-_FIRST_LEVEL, _ROOM = 11.0, 2.0
+_FIRST_LEVEL, _ROOM = 11.0, 3.2
 #: The first frontier is where twice the bound of the rest is at most what is settled: a dart waits with probability
 #: 1/3 at the most, and what it waits for is more files.
 _REST = 2

@@ -29,7 +29,7 @@ from ..locations import Grid, Locations
 from .conformal import conformal_graph
 from .graph import Graph
 from .metric import Metric
-from .tiled_store import CachedStore, Columns, TileStore
+from .tiled_store import CachedStore, Columns
 from .tiled_window import Window, box_grid, read_window, tile_leaves
 from .tiles import MARGIN_CELLS, Box, TilePlan, Tiling
 
@@ -88,7 +88,7 @@ def measure_units(columns: Columns, output: str, densest: float, total: float, n
 class TiledMetric(Metric):
     """A metric in tiles; see the module. `opened`: the tiles whose locations have been read so far."""
 
-    def __init__(self, store: TileStore, content: dict[str, Any]) -> None:
+    def __init__(self, store: CachedStore, content: dict[str, Any]) -> None:
         plan = TilePlan.from_dict(content["plan"])
         values = {
             "store": store, "plan": plan, "content": content, "opened": set(), "method": "conformal",
@@ -99,7 +99,7 @@ class TiledMetric(Metric):
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
-    store: TileStore
+    store: CachedStore
     plan: TilePlan
     content: dict[str, Any]
     opened: set[int]
@@ -131,6 +131,7 @@ class TiledMetric(Metric):
         listed = self.content["tiles"]
         layout = {tile: listed[tile]["tile"] for tile in chosen}
         links = {tile: listed[tile]["edges"] for tile in chosen} if edges else None
+        self.store.fetch([*layout.values(), *(links or {}).values()])
         window = read_window(self.store, self.plan, box, chosen, layout, links)
         scales = np.concatenate([self.store.read_table(layout[tile])[0]["scale"] for tile in chosen])
         base = np.concatenate([[0], np.cumsum([listed[tile]["n"] for tile in chosen])])
