@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -87,19 +86,23 @@ def test_four_workers_of_which_two_are_killed_give_the_same_bytes(clean: Path, t
 def test_a_build_that_was_killed_goes_on(clean: Path, tmp_path: Path) -> None:
     """kill -9 in the middle: no manifest, no half-written file; the next run does only what is left."""
     target = tmp_path / "map"
-    code = (
-        "import sys; sys.path.insert(0, sys.argv[2])\n"
-        "from tiled_maps import *\nfrom geoelastic.scale import *\n"
-        "build_tiles(small_mass(), sys.argv[1], tile=TILE, engine=InlineEngine(), **LEVELS)"
-    )
-    process = subprocess.Popen([sys.executable, "-c", code, str(target), str(Path(__file__).parent)])
-    try:
-        while len(list(target.glob("build/solved/r*"))) < 3:
-            assert process.poll() is None, "the build ended before it could be killed"
-            time.sleep(0.01)
-    finally:
-        process.kill()
-        process.wait()
+    code = """
+import os, signal, sys, threading
+sys.path.insert(0, sys.argv[2])
+from tiled_maps import *
+from geoelastic.scale import *
+
+class Dying(InlineEngine):
+    def run(self, jobs):
+        for k, done in enumerate(super().run(jobs), 1):
+            yield done
+            if jobs[0].function.__name__ == "solve" and k == 3:  # dies while it works on the next one
+                threading.Timer(0.005, os.kill, (os.getpid(), signal.SIGKILL)).start()
+
+build_tiles(small_mass(), sys.argv[1], tile=TILE, engine=Dying(), **LEVELS)
+"""
+    ended = subprocess.run([sys.executable, "-c", code, str(target), str(Path(__file__).parent)], check=False)
+    assert ended.returncode == -signal.SIGKILL
     assert not (target / "manifest.json").exists()
     with pytest.raises(FileError, match="did not end"):
         open_tiles(target)
