@@ -115,6 +115,13 @@ def test_slack_is_never_below_one(metric: Metric) -> None:
 def test_fences_are_outlined(metric: Metric) -> None:
     picture = fences_map(metric)
     assert np.nanmax(picture.cells) == 1
+    inside, outside = (
+        metric.locations.owner[metric.grid.xy_to_cell(mark.x, mark.y)]
+        for mark in picture.marks
+        if "reports" in mark.label
+    )
+    assert (metric.fence[inside] == 1).all()
+    assert (metric.fence[outside] == 0).all()
     assert "1 fence," in picture.note
     plain = build_metric(ge.mass_from_quality(ge.synthetic_quality("city", rows=24, cols=24)), l_top=0.8)
     with pytest.raises(InputError, match="at least one fence"):

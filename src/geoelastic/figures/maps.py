@@ -109,20 +109,41 @@ def clouds_map(
 ) -> Picture:
     """Reports from several places, each with its name and colour, over the mass."""
     metric = mechanism.metric
-    marks = []
+    marks = _clouds(mechanism, places, reports, rng)
+    nothing = np.full(metric.grid.shape, np.nan)
+    return Picture(
+        metric.grid, nothing, "Reports", "", backdrop=_grey(metric), marks=marks, credit=credit_of(metric.info)
+    )
+
+
+def _clouds(
+    mechanism: Mechanism, places: Mapping[str, int], reports: int, rng: RandomSource | None
+) -> tuple[Mark, ...]:
+    """Reports from each place in its colour, and the places themselves on top."""
+    metric, marks = mechanism.metric, []
     for (name, i), colour in zip(places.items(), _CLOUDS, strict=False):
         drawn = metric.xy[mechanism.sample(i, size=require_count("reports", reports), rng=rng)]
         marks.append(Mark(drawn[:, 0], drawn[:, 1], f"{reports} reports from {name}", colour, size=3.4))
     for i, colour in zip(places.values(), _CLOUDS, strict=False):
         marks.append(Mark(metric.xy[[i], 0], metric.xy[[i], 1], "", colour, size=9))
-    nothing = np.full(metric.grid.shape, np.nan)
-    return Picture(
-        metric.grid, nothing, "Reports", "", backdrop=_grey(metric), marks=tuple(marks), credit=credit_of(metric.info)
-    )
+    return tuple(marks)
 
 
-def fences_map(metric: Metric) -> Picture:
-    """The fences over the mass."""
+def _beside_fence(metric: Metric, number: int) -> dict[str, int]:
+    """A place inside a fence and the nearest one outside that may be a secret, as far as there are any."""
+    inside = np.flatnonzero((metric.fence == number) & metric.secret)
+    outside = np.flatnonzero((metric.fence == 0) & metric.secret)
+    if not inside.size:
+        return {}
+    apart = np.hypot(*(metric.xy[outside] - metric.xy[inside[0]]).T)
+    near = {"just outside": int(outside[np.argmin(apart)])} if outside.size else {}
+    return {f"inside fence {number}": int(inside[0])} | near
+
+
+def fences_map(metric: Metric, *, reports: int = 200, rng: RandomSource | None = None) -> Picture:
+    """The fences over the mass, and reports from inside the first one and from just outside: they never mix."""
+    from ..mechanism import ElasticMechanism
+
     fence = metric.fence[metric.locations.owner]
     count = int(fence.max(initial=0))
     if not count:
@@ -133,6 +154,7 @@ def fences_map(metric: Metric) -> Picture:
     return Picture(
         metric.grid, cells, "Fences", "number of the fence", low=1.0, high=float(max(count, 2)), backdrop=_grey(metric),
         regions=(fence,), note=note, credit=credit_of(metric.info),
+        marks=_clouds(ElasticMechanism(metric), _beside_fence(metric, 1), reports, rng),
     )  # fmt: skip
 
 
