@@ -97,7 +97,7 @@ class _Line:
         self._frontier, self._counted, self._open = -1, 0, True
         self._by_shell = np.zeros(0, np.int64)
         self._measure_by_shell = np.zeros(0, np.int64)
-        self._first: tuple[int, int, int] = (0, 0, 0)
+        self._first = self._now = (0, 0, 0)
 
     def to_first_frontier(self) -> None:
         """Move the frontier to the first whole level at which four times the rest is at most what is settled."""
@@ -112,7 +112,7 @@ class _Line:
         self._by_shell, self._measure_by_shell = shells[:, : self._frontier // self._period + 1]
         state = sampler._space[-1]
         self._counted, self._open = int(state[kernels.SETTLED]), bool(state[kernels.LIVE])
-        self._first = self._lengths()
+        self._first = self._now = self._lengths()
 
     def throw(self, rng: RandomSource) -> int:
         """Throw darts until one hits."""
@@ -120,7 +120,7 @@ class _Line:
             known, bound, scale = self._first
             dart = rng.below(bound)
             while True:
-                known, bound, finer = self._lengths()
+                known, bound, finer = self._now
                 if finer > scale:
                     dart = (dart << (finer - scale)) + rng.below(1 << (finer - scale))
                     scale = finer
@@ -156,6 +156,7 @@ class _Line:
             self._measure_by_shell,
         )
         self._counted = settled
+        self._now = self._lengths()
 
     def _lengths(self) -> tuple[int, int, int]:
         """What is settled, the bound of all, and the scale: both are in units of 2^-scale."""
