@@ -135,10 +135,24 @@ def test_a_wall_cuts_the_map_or_is_refused() -> None:
     assert ge.verify(cut)["ok"]
     west, east = (int(cut.locations.owner[5, col]) for col in (2, 11))
     assert math.isinf(cut.distances_from(west)[east])
-    wall[:, 6:9], wall[:, 1:4] = False, True  # a single column of cells is left in the west
-    thin = small_metric(rows=14, cols=14, l_top=1.7)
+    wall[:, 6:9], wall[:, 3:6] = False, True  # the strip left in the west is as large as the wall itself
+    thin = small_metric(rows=14, cols=14, l_top=2.5)
     with pytest.raises(InputError, match="fences cut off a part of the map"):
         thin.with_fences([cells_to_shape(thin.grid, wall)])
+
+
+@pytest.mark.parametrize(("method", "layout"), KINDS)
+def test_a_pocket_with_too_little_mass_is_covered(method: str, layout: str) -> None:
+    ring = np.zeros((14, 14), dtype=bool)
+    ring[3:11, 3:11] = True
+    ring[6:8, 6:8] = False
+    fence = cells_to_shape(small_metric(**SHAPE).grid, ring)
+    carved = small_metric(method, layout, **SHAPE).with_fences([fence])
+    built = ge.build_metric(small_mass(14, 14), method=method, layout=layout, l_top=1.0, frame=0.0, fences=[fence])
+    ring[6:8, 6:8] = True
+    for metric in (carved, built):
+        np.testing.assert_array_equal(metric.fence[metric.locations.owner] == 1, ring)
+        assert ge.verify(metric)["ok"]
 
 
 @pytest.mark.data

@@ -94,6 +94,21 @@ def test_a_polygon_with_a_hole_keeps_the_hole_outside():
     assert cells.sum() == 49 - 4
 
 
+def test_pockets_are_covered_if_they_hold_too_little_and_join_the_fences_around_them():
+    grid = grid_at()
+    units = np.ones(grid.shape, dtype=np.int64)
+    ring = box(grid, 2, 2, 9, 9).difference(box(grid, 4, 4, 6, 6))
+    assert fences_to_cells(grid, ring, units=units, least=4).sum() == 49 - 4
+    assert fences_to_cells(grid, ring, units=units, least=5).sum() == 49
+    # the third fence lies inside the pocket: one fence in the end
+    cells = fences_to_cells(grid, [box(grid, 15, 1, 16, 2), ring, box(grid, 4, 4, 5, 5)], units=units, least=5)
+    assert cells[15, 1] == 1
+    assert set(cells[2:9, 2:9].ravel()) == {2}
+    # a thin frame around most of the map: what it cuts off is larger than itself, and stays
+    thin = box(grid, 0, 0, 20, 30).difference(box(grid, 1, 1, 19, 29))
+    assert fences_to_cells(grid, thin, units=units, least=10**6)[5, 5] == 0
+
+
 def test_geojson_round_trip(tmp_path):
     grid = grid_at()
     fences = [box(grid, 1, 1, 4, 4), shapely.union_all([box(grid, 8, 1, 10, 4), box(grid, 8, 8, 10, 12)])]

@@ -2,7 +2,8 @@
 """Fences as shapes on the ground: read from GeoJSON, put on the cells of a grid, and drawn back.
 
 Shapes are shapely geometries in GeoJSON order (x = longitude, y = latitude, degrees). A cell belongs to a fence if its
-centre does. Fences whose cells overlap or touch, also at a corner, are one fence.
+centre does. Fences whose cells overlap or touch, also at a corner, are one fence. A pocket, ground that fences cut off
+from the rest of the map and that offers too little mass of its own, is covered by them.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 import shapely
-from scipy.ndimage import binary_dilation
+from scipy.ndimage import binary_dilation, label
 from shapely.geometry import mapping, shape
 
 from ..area import Area
 from ..errors import FileError, InputError, OutsideError, require_latlon, require_positive
+from ..levels import IntArray
 from ..locations import Grid
 
 __all__ = [
@@ -33,6 +35,7 @@ __all__ = [
 ]
 
 IndexArray = npt.NDArray[np.int32]
+Mask = npt.NDArray[np.bool_]
 _KINDS = "a GeoJSON Polygon, MultiPolygon, Point with the property 'radius_m', Feature or FeatureCollection"
 #: Edges of a shape are straight in degrees; pieces of this length are straight in metres too, to the centimetre.
 _EDGE_DEG = 0.01
@@ -133,13 +136,16 @@ def _checked(geometry: Any) -> Any:
     return geometry
 
 
-def fences_to_cells(grid: Grid, fences: Any) -> IndexArray:
+def fences_to_cells(grid: Grid, fences: Any, *, units: IntArray | None = None, least: int = 0) -> IndexArray:
     """The fence of every cell of `grid`: 0 outside, else 1, 2, ... in the order of the fences after merging.
 
-    `fences` is anything `read_fences` takes. Merged fences carry the number of the first of them.
+    `fences` is anything `read_fences` takes. Merged fences carry the number of the first of them. With the mass `units`
+    of the cells, pockets that hold less than `least` are covered too.
     """
     shapes = read_fences(fences)
     masks = [_mask(grid, fence, f"fence {k}" if len(shapes) > 1 else "the fence") for k, fence in enumerate(shapes, 1)]
+    if masks and units is not None:
+        masks += _pockets(np.logical_or.reduce(masks), units, least)
     cells = np.zeros(grid.shape, dtype=np.int32)
     for number, mask in enumerate(masks, 1):
         touched = np.unique(cells[binary_dilation(mask, np.ones((3, 3), dtype=bool))])
@@ -151,7 +157,21 @@ def fences_to_cells(grid: Grid, fences: Any) -> IndexArray:
     return _renumbered(cells, masks)
 
 
-def _renumbered(cells: IndexArray, masks: list[npt.NDArray[np.bool_]]) -> IndexArray:
+def _pockets(covered: Mask, units: IntArray, least: int) -> list[Mask]:
+    """Parts of the ground left over that hold less than `least` and are smaller than what the fences cover anyway.
+
+    What is larger, or all that is left, is not covered unasked: there the build says what is wrong.
+    """
+    parts, count = label(~covered)
+    held = np.bincount(parts.ravel(), weights=units.ravel())
+    size = np.bincount(parts.ravel())
+    small = (held < least) & (size < size[0])
+    if count:
+        small[1 + np.argmax(held[1:])] = False
+    return [parts == k for k in range(1, count + 1) if small[k]]
+
+
+def _renumbered(cells: IndexArray, masks: list[Mask]) -> IndexArray:
     """Numbers 1, 2, ... in the order in which the fences were given; read-only."""
     final: dict[int, int] = {}
     for mask in masks:
@@ -164,7 +184,7 @@ def _renumbered(cells: IndexArray, masks: list[npt.NDArray[np.bool_]]) -> IndexA
     return numbered
 
 
-def _mask(grid: Grid, fence: Any, name: str) -> npt.NDArray[np.bool_]:
+def _mask(grid: Grid, fence: Any, name: str) -> Mask:
     """The cells of one fence."""
     plane = _to_plane(grid.area, fence)
     half_w, half_h = grid.cols * grid.cell_m / 2, grid.rows * grid.cell_m / 2

@@ -142,9 +142,7 @@ def make_plan(
     if not table.any():
         raise InputError("the requirement asks for no mass up to l_top: there is nothing to build")
     units = mass_to_units(mass.cells)
-    fence_cells = (
-        fences_to_cells(grid, fences) if fences is not None and len(fences) else np.zeros(grid.shape, np.int32)
-    )
+    fence_cells = fences_to_cells(grid, () if fences is None else fences, units=units, least=int(table[-1]))
     outside = np.where(fence_cells == 0, units, 0)
     _require_mass(int(outside.sum()), table, requirement, l_top)
     if layout == "adaptive":

@@ -44,7 +44,7 @@ def carve(
     The certificate says what was checked again and how far the repair reached.
     """
     begun = time.perf_counter()
-    cells = _fence_cells(metric, fences, set(remove))
+    cells = _fence_cells(metric, fences, set(remove), mass)
     locations, parent = split(metric.locations, cells)
     fence = locations.first_of(cells).ravel().astype(np.int32)
     whole = locations.size == metric.locations.size[parent]
@@ -67,7 +67,7 @@ def carve(
     return replace(carved, certificate=carved.certificate | {"carve": summary})
 
 
-def _fence_cells(metric: Metric, fences: Any, remove: set[int]) -> IndexArray:
+def _fence_cells(metric: Metric, fences: Any, remove: set[int], mass: Mass | None) -> IndexArray:
     present = set(range(1, int(metric.fence.max(initial=0)) + 1))
     if not remove <= present:
         raise InputError(
@@ -75,9 +75,13 @@ def _fence_cells(metric: Metric, fences: Any, remove: set[int]) -> IndexArray:
         )
     kept = [shape for number, shape in enumerate(fence_outlines(metric), 1) if number not in remove]
     shapes = kept + read_fences(fences)
-    if not shapes:
-        return np.zeros(metric.grid.shape, np.int32)
-    return fences_to_cells(metric.grid, shapes)
+    least = int(metric.requirement.table(metric.l_from, metric.l_top)[-1])
+    if mass is not None:
+        return fences_to_cells(metric.grid, shapes, units=mass_to_units(mass.cells), least=least)
+    cut = metric.locations.sum_over(fences_to_cells(metric.grid, shapes) > 0).ravel() > 0
+    units = np.zeros(metric.grid.shape, np.int64)
+    units[metric.locations.row, metric.locations.col] = np.where(cut, 0, metric.mass_units)
+    return fences_to_cells(metric.grid, shapes, units=units, least=least)
 
 
 def _affected(metric: Metric, changed: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
