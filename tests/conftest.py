@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all tests share: which of them may run here, reproducible hypothesis, the real data beside the project."""
+"""What all tests share: which of them may run here, chance that repeats, the real data beside the project."""
 
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Generator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -27,6 +29,29 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="too slow without numba"))
         if not DATA.is_dir() and item.get_closest_marker("data"):
             item.add_marker(pytest.mark.skip(reason="the real data is not here"))
+
+
+@pytest.fixture(autouse=True)
+def certain_chance(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the operating system would draw comes from a stream named after the test: nothing fails by chance.
+
+    For the real thing there is the mark `system_random`; beside it stands why the test still cannot fail (at most once
+    in 10^9 runs). Other processes (a served page, a browser) are out of reach here, and the same bound holds for them.
+    """
+    if request.node.get_closest_marker("system_random"):
+        return
+    from geoelastic.fences import choice
+    from geoelastic.mechanism import randomness, sticky
+
+    stream, lock = randomness.SeededRandom(request.node.nodeid.encode()), threading.Lock()
+
+    def read(n: int) -> bytes:
+        with lock:
+            return stream.bytes(n)
+
+    monkeypatch.setattr(randomness, "os", SimpleNamespace(urandom=read))
+    monkeypatch.setattr(choice, "secrets", SimpleNamespace(randbelow=stream.below))
+    monkeypatch.setattr(sticky, "secrets", SimpleNamespace(token_bytes=read))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -83,18 +83,30 @@ def running_server() -> Iterator[Server]:
         secret = folder / "password"
         secret.write_text(PASSWORD)
         secret.chmod(0o644)
-        data, port = folder / "data", _free_port()
+        data = folder / "data"
         auth = ["--auth-host=scram-sha-256", "--auth-local=trust", f"--username={USER}", f"--pwfile={secret}"]
         _call([*as_user, tools / "initdb", "-D", data, "-E", "UTF8", "--no-sync", *auth])
-        settings = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c fsync=off -c shared_buffers=64MB"
-        log = folder / "log"
-        _call([*as_user, tools / "pg_ctl", "-D", data, "-l", log, "-w", "-t", "60", "-o", settings, "start"])
+        control = [*as_user, tools / "pg_ctl", "-D", data]
+        port = _start(control, folder)
         try:
             yield Server(port, folder)
         finally:
-            _call([*as_user, tools / "pg_ctl", "-D", data, "-m", "immediate", "stop"])
+            _call([*control, "-m", "immediate", "stop"])
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _start(control: list[str | Path], folder: Path, tries: int = 5) -> int:
+    """Start the server on a free port. Somebody else may take the port before the server does: then on another."""
+    port = _free_port()
+    settings = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c fsync=off -c shared_buffers=64MB"
+    try:
+        _call([*control, "-l", folder / "log", "-w", "-t", "100", "-o", settings, "start"])
+    except subprocess.CalledProcessError:
+        if tries == 1:
+            raise
+        return _start(control, folder, tries - 1)
+    return port
 
 
 def _call(command: list[str | Path]) -> None:

@@ -119,10 +119,10 @@ def test_a_sound_table_passes() -> None:
 
 
 def test_sticky_claims() -> None:
-    fixed = {}
+    fixed, source = {}, SeededRandom(12)
 
     def cached(lat: float, lon: float) -> tuple[float, float]:
-        return fixed.setdefault((lat, lon), PlanarLaplace(EPSILON).sanitize(lat, lon))
+        return fixed.setdefault((lat, lon), PlanarLaplace(EPSILON).sanitize(lat, lon, source))
 
     assert audit(cached, LaplaceClaim(EPSILON), sticky=True).ok
     assert "dead cache" in flagged(audit(Faulty(), LaplaceClaim(EPSILON), sticky=True))

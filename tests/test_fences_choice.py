@@ -83,10 +83,11 @@ def test_the_place_is_anywhere_in_its_core():
     assert abs(np.mean(ratios) - 1) < 0.25
 
 
+@pytest.mark.system_random  # 40 seeds give 40 cores (above): that 12 draws are all the same is far below 1e-9
 def test_the_operating_system_draws_by_default():
     crowd = crowd_of(np.ones(GRID.shape), 30.0)
     lat, lon = map(float, GRID.cell_to_latlon(12, 10))
-    assert len({random_core(crowd, lat, lon).tobytes() for _ in range(8)}) > 1
+    assert len({random_core(crowd, lat, lon).tobytes() for _ in range(12)}) > 1
 
 
 def test_a_margin_surrounds_the_core():

@@ -236,7 +236,15 @@ def test_a_seeded_report_is_marked_and_repeats():
     one, two = (mechanism.sample(5, 20, rng=ge.SeededRandom(7)) for _ in range(2))
     assert list(one) == list(two)
     assert ge.SeededRandom(7).seeded
+
+
+@pytest.mark.system_random
+def test_the_operating_system_draws_by_default():
+    metric = small_metric()
+    mechanism = ge.ElasticMechanism(metric)
     assert not ge.SystemRandom().seeded
+    same = float((mechanism.probabilities(5) ** 2).sum()) ** 20  # that two rows of 20 reports are equal
+    assert 3 * same < 1e-9
     assert len({tuple(mechanism.sample(5, 20)) for _ in range(3)}) == 3
 
 

@@ -262,11 +262,11 @@ def test_the_command_serves_and_stops_gracefully() -> None:
         try:
             address = process.stderr.readline().split(" ")[0]
             assert address.startswith("http://127.0.0.1:")
-            with urllib.request.urlopen(f"{address}v1/health", timeout=30) as answer:
+            with urllib.request.urlopen(f"{address}v1/health", timeout=120) as answer:
                 assert json.loads(answer.read())["ok"]
         finally:
             process.send_signal(signal.SIGINT)
-        rest = process.communicate(timeout=30)[1]
+        rest = process.communicate(timeout=120)[1]
         assert process.returncode == 0, rest
         assert "Traceback" not in rest
 

@@ -317,6 +317,7 @@ def test_keyed_bytes_are_a_stream() -> None:
     assert [KeyedRandom(KEY, b"c").below(1)] == [0]
 
 
+@pytest.mark.system_random  # two equal keys of 256 bits: never
 def test_keys_on_disk(tmp_path: Path) -> None:
     path = tmp_path / "a.key"
     key = new_key(path)

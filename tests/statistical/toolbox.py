@@ -20,6 +20,10 @@ from scipy import stats
 #: Chance that one assertion fails on a sound sampler. A thousand assertions: one false alarm in ten thousand suites.
 ALPHA = 1e-7
 
+#: For draws that no seed can reach (another process): a chi-square statistic follows its law less well this far out,
+#: so that three powers of ten are left between this and the one in 10^9 that such a test may fail.
+NEVER = 1e-12
+
 #: A chi-square cell needs about this many expected draws for its statistic to follow the chi-square law.
 LEAST_EXPECTED = 10.0
 
