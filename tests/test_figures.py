@@ -165,6 +165,12 @@ def test_every_kind_can_be_drawn(kind: str, metric: Metric) -> None:
     assert len(np.unique(image.reshape(-1, image.shape[2]), axis=0)) > 50
 
 
+@pytest.mark.parametrize("kind", ["report", "fences"])
+def test_pictures_with_reports_follow_their_seed(kind: str, metric: Metric) -> None:
+    first, again, other = (picture_of(metric, kind, seed=seed).marks[0].x.tolist() for seed in (3, 3, 4))
+    assert first == again != other
+
+
 def test_pictures_of_a_place(metric: Metric) -> None:
     with pytest.raises(InputError, match="'kind' must be one of"):
         picture_of(metric, "weather")

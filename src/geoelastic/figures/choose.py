@@ -41,18 +41,18 @@ def picture_of(
 ) -> Picture:
     """The picture `kind` of a metric; see the functions of `maps` for what each shows."""
     require_choice("kind", kind, MAP_KINDS)
+    rng = None if seed is None else SeededRandom(seed)
     if kind == "mass":
         return mass_map(metric)
     if kind == "slack":
         return slack_map(metric)
     if kind == "fences":
-        return fences_map(metric)
+        return fences_map(metric, rng=rng)
     if kind == "error":
         return error_map(ElasticMechanism(metric, output=measure), points=points)
     place = busiest_place(metric) if at is None else metric.locate_secret(*at)
     if kind == "ball":
         return ball_map(metric, place)
-    rng = None if seed is None else SeededRandom(seed)
     return report_map(ElasticMechanism(metric, output=measure), place, reports=reports, rng=rng)
 
 
