@@ -19,9 +19,11 @@ from geoelastic.errors import FileError, FrameError, InputError, OutsideError
 from geoelastic.levels import units_to_mass
 from geoelastic.mechanism.randomness import SeededRandom
 from geoelastic.mechanism.tiled import TiledMechanism, _TiledLine, _TiledSampler
+from geoelastic.metric import tiled_search
 from geoelastic.metric.conformal import conformal_graph
 from geoelastic.metric.extract import extract
 from geoelastic.metric.tiled_metric import TiledMetric, open_tiles
+from geoelastic.metric.tiled_search import TiledSearch
 from geoelastic.metric.tiles import Box, Tiling
 from geoelastic.scale import InlineEngine, build_tiles
 from statistical.toolbox import assert_chi_square
@@ -179,10 +181,13 @@ def test_fences_go_into_extracts(tiled: TiledMetric) -> None:
         tiled.with_fences([])
 
 
+def _measure(tiled: TiledMetric, output: str) -> Any:
+    return tiled.measure_of({"exponent": tiled.locations.exponents(), "mass": tiled.mass_units}, output)
+
+
 def _exact_line(tiled: TiledMetric, mech: TiledMechanism, i: int) -> tuple[Fraction, list[Fraction]]:
     """S(x) and its parts from all distances, in fractions."""
-    window, _ = tiled.window(Box(0, 0, *tiled.grid.shape))
-    measure = tiled.measure_of(window, mech.output)
+    measure = _measure(tiled, mech.output)
     parts = [int(m) * mech.weights.exact(int(d)) for m, d in zip(measure, tiled.distance_units_from(i), strict=True)]
     return sum(parts, Fraction(0)), parts
 
@@ -205,6 +210,55 @@ def test_the_line_of_a_draw_is_exact(tiled: TiledMetric, output: str) -> None:
             tight |= bound < plain
         assert Fraction(known, 2**scale) == total
         assert tight, "the bound by blocks never beats the plain one: it does nothing"
+
+
+@pytest.mark.parametrize("buckets", [2, 1 << 13])
+def test_a_search_from_tile_to_tile_finds_the_distances_of_the_whole(
+    folder: Path, tiled: TiledMetric, monkeypatch: pytest.MonkeyPatch, buckets: int
+) -> None:
+    """At each limit: exactly what lies within is settled, at its true distance; tiles are opened on the way."""
+    monkeypatch.setattr(tiled_search, "_BUCKETS", buckets)
+    metric = open_tiles(folder)
+    search = TiledSearch(metric, "mass")
+    for source in np.flatnonzero(tiled.secret)[[5, 900, -3]].tolist():
+        true = tiled.distance_units_from(source)
+        search.begin(source)
+        for limit in (0, 1000, 5000, 2**30):
+            left = search.expand(limit)
+            numbers = search.numbers(search.settled)
+            assert left == bool((true > limit).any())
+            assert np.array_equal(np.sort(numbers), np.flatnonzero(true <= limit))
+            assert np.array_equal(search.space[0][search.settled], true[numbers])
+            assert (np.diff(true[numbers]) >= 0).all()
+            opened = {metric.tile_of(number) for number in numbers.tolist()}
+            assert opened <= metric.opened
+    at = tiled.locations
+    rows, cols = at.row + at.size / 2, at.col + at.size / 2
+    assert search.touched == (rows.min(), rows.max(), cols.min(), cols.max())
+    assert np.array_equal(search.measure[search.settled], _measure(tiled, "mass")[numbers])
+
+
+def test_a_search_opens_only_what_it_comes_to(folder: Path) -> None:
+    metric = open_tiles(folder)
+    source = metric.locate(*map(float, metric.grid.cell_to_latlon(64, 64)))
+    search = TiledSearch(metric, "mass")
+    search.begin(source)
+    search.expand(100)
+    assert metric.opened == {metric.tile_of(source)}
+
+
+def test_reports_do_not_depend_on_what_is_open(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mechanism that has reported from all over the map, one that starts afresh each time, and one that forgets."""
+    metric = open_tiles(folder)
+    used = TiledMechanism(metric)
+    places = np.flatnonzero(metric.secret)[:: metric.n // 12].tolist()
+    first = [used.sample(i, 20, rng=SeededRandom(i)).tolist() for i in places]
+    again = [used.sample(i, 20, rng=SeededRandom(i)).tolist() for i in reversed(places)]
+    fresh = [TiledMechanism(open_tiles(folder)).sample(i, 20, rng=SeededRandom(i)).tolist() for i in places]
+    monkeypatch.setattr(tiled_search, "_MAX_OPEN", 1)
+    forgetful = [used.sample(i, 20, rng=SeededRandom(i)).tolist() for i in places]
+    assert first == again[::-1] == fresh == forgetful
+    assert len({tuple(row) for row in first}) == len(places)
 
 
 def test_reports_follow_the_distribution(tiled: TiledMetric) -> None:

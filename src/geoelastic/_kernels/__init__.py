@@ -33,14 +33,17 @@ from .paths import (
 from .report import largest_difference, report_distances, square_masses
 from .rings import simple_rings
 from .sampling import add_to_shells, find_in_shell, mean_distance, mean_distances, profiles, to_first_frontier
-from .tiles import assemble, met_flags
+from .tiles import ALL_SETTLED, FEW_BUCKETS, SLOTS, assemble, expand_tiles, met_flags, more_buckets
 from .verify import adjacency, check_balls
 
 __all__ = [
+    "ALL_SETTLED",
+    "FEW_BUCKETS",
     "LENGTH_BITS",
     "LIVE",
     "SCALE_BITS",
     "SETTLED",
+    "SLOTS",
     "UNREACHABLE",
     "add_to_shells",
     "adjacency",
@@ -54,12 +57,14 @@ __all__ = [
     "distances",
     "distances_from_any",
     "expand",
+    "expand_tiles",
     "find_in_shell",
     "largest_difference",
     "mean_distance",
     "mean_distances",
     "merge_edges",
     "met_flags",
+    "more_buckets",
     "neighbours",
     "paint_owner",
     "paper_pass",

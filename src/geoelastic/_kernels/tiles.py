@@ -1,11 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A window of a tiled graph: rows of several tiles put together, and which searches meet flagged vertices."""
+"""Graphs in tiles: rows of several tiles put together, searches that walk from tile to tile, and which searches meet
+flagged vertices."""
 
 import numpy as np
 from numba import njit
 
+from .conformal import SHIFT
 from .layout import centre_distance
-from .paths import SETTLED, begin, clear, expand, workspace
+from .paths import DISTANCE, ENTRIES, LIVE, SETTLED, UNREACHABLE, begin, clear, expand, workspace
+
+#: What `expand_tiles` says when all is settled, and when a weight is too long for its buckets.
+ALL_SETTLED, FEW_BUCKETS = -1, -2
+#: Tiles around a tile, itself among them.
+SLOTS = 9
 
 
 @njit(cache=True, nogil=True)
@@ -65,3 +72,94 @@ def met_flags(start, index, weight, mass, buckets, table, sources, flag):
             met[k] |= flag[order[j]]
         clear(dist, head, entry_vertex, state)
     return met
+
+
+@njit(cache=True, nogil=True)
+def expand_tiles(
+    offset, around, start, slot, step, row, col, size, scale,
+    dist, head, entry_vertex, entry_next, order, state, span, limit,
+):  # fmt: skip
+    """`expand` in the tiles that are open, with weights worked out on the way: only those that are walked.
+
+    Tile t holds the vertices offset[t]:offset[t + 1]; around[t, s] is the tile in slot s around it, or negative if it
+    is not open. Neighbours are as in `assemble`; the lower seven bits of `slot` count. `span`: the least and largest
+    2 x row + size and 2 x col + size of all vertices that have been touched.
+
+    Returns ALL_SETTLED; or FEW_BUCKETS; or t * SLOTS + s where the tile in slot s around t is needed first. Called
+    again with that mended it goes on: what was queued before is queued rightly, for its vertex is settled only when
+    all its neighbours have been seen.
+    """
+    mask = np.int64(head.size - 1)
+    d, used, settled, live = state[DISTANCE], state[ENTRIES], state[SETTLED], state[LIVE]
+    tile = 0
+    outcome = np.int64(ALL_SETTLED)
+    while live > 0 and d <= limit:
+        bucket = d & mask
+        entry = head[bucket]
+        if entry < 0:
+            d += 1
+            continue
+        head[bucket] = entry_next[entry]
+        v = entry_vertex[entry]
+        if dist[v] != d:
+            live -= 1
+            continue
+        if not offset[tile] <= v < offset[tile + 1]:
+            tile = np.searchsorted(offset, v, side="right") - 1
+        for a in range(start[v], start[v + 1]):
+            other = around[tile, slot[a] & 0x7F]
+            if other < 0:
+                outcome = np.int64(tile * SLOTS + (slot[a] & 0x7F))
+                break
+            u = offset[other] + (v - offset[tile]) + step[a]
+            length = centre_distance(row[v], col[v], size[v], row[u], col[u], size[u])
+            weight = (length * (np.int64(scale[v]) + scale[u])) >> SHIFT
+            if weight > mask:
+                outcome = np.int64(FEW_BUCKETS)
+                break
+            through = d + weight
+            if through < dist[u]:
+                if dist[u] == UNREACHABLE:
+                    _touch(span, 2 * row[u] + size[u], 2 * col[u] + size[u])
+                dist[u] = through
+                entry_vertex[used] = u
+                entry_next[used] = head[through & mask]
+                head[through & mask] = used
+                used += 1
+                live += 1
+        if outcome != ALL_SETTLED:
+            entry_next[entry] = head[bucket]
+            head[bucket] = entry
+            break
+        live -= 1
+        order[settled] = v
+        settled += 1
+    state[DISTANCE], state[ENTRIES], state[SETTLED], state[LIVE] = d, used, settled, live
+    return outcome
+
+
+@njit(cache=True, nogil=True)
+def _touch(span, y, x):
+    span[0], span[1] = min(span[0], y), max(span[1], y)
+    span[2], span[3] = min(span[2], x), max(span[3], x)
+
+
+@njit(cache=True, nogil=True)
+def more_buckets(head, entry_vertex, entry_next, dist, state, buckets):
+    """The queue of a search in more buckets; entries whose distance has been improved since are left behind."""
+    mask = np.int64(head.size - 1)
+    d = state[DISTANCE]
+    wider = np.full(buckets, -1, np.int32)
+    live = 0
+    for bucket in range(head.size):
+        distance = d + ((bucket - d) & mask)
+        entry = head[bucket]
+        while entry >= 0:
+            after = entry_next[entry]
+            if dist[entry_vertex[entry]] == distance:
+                entry_next[entry] = wider[distance & (buckets - 1)]
+                wider[distance & (buckets - 1)] = entry
+                live += 1
+            entry = after
+    state[LIVE] = live
+    return wider

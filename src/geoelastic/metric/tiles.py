@@ -126,7 +126,7 @@ class Tiling:
 
 def _z_order(place: tuple[int, int]) -> int:
     row, col = place
-    return sum(((col >> k & 1) << 2 * k) | ((row >> k & 1) << (2 * k + 1)) for k in range(24))
+    return sum(((col >> k & 1) << 2 * k) | ((row >> k & 1) << (2 * k + 1)) for k in range(max(place).bit_length()))
 
 
 @dataclass(frozen=True)
