@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from geoelastic.sources import osm
+from geoelastic.sources._collect import BAD_OUTLINE
 from geoelastic.sources.features import Features, TagRule
+from geoelastic.sources.osm_passes import BROKEN, EDGE_LOST, EDGE_PART, NOT_AREA, OPEN_WAY
 
 KEYS = ("amenity", "shop", "leisure", "tourism", "office", "public_transport", "building")
 #: an object with two of the keys is in two layers, and in two counts
@@ -49,13 +51,13 @@ def exported(path: Path, folder: Path) -> tuple[Counts, dict[str, set[str]]]:
 
 #: extract: how many objects with one of the keys are left out or kept in part, by reason
 EDGE = {
-    "andorra_2021": {osm.NOT_AREA: 1, osm.OPEN_WAY: 4},
-    "geneva_2025": {osm.NOT_AREA: 124, osm.OPEN_WAY: 348, osm.BAD_OUTLINE: 106, osm.BROKEN: 4},
-    "liechtenstein_2021": {osm.NOT_AREA: 159, osm.OPEN_WAY: 17},
-    "malta_2016": {osm.NOT_AREA: 34, osm.OPEN_WAY: 30},
-    "sf_downtown_2023": {osm.NOT_AREA: 325, osm.OPEN_WAY: 94, osm.BAD_OUTLINE: 1},
+    "andorra_2021": {NOT_AREA: 1, OPEN_WAY: 4},
+    "geneva_2025": {NOT_AREA: 124, OPEN_WAY: 348, BAD_OUTLINE: 106, BROKEN: 4},
+    "liechtenstein_2021": {NOT_AREA: 159, OPEN_WAY: 17},
+    "malta_2016": {NOT_AREA: 34, OPEN_WAY: 30},
+    "sf_downtown_2023": {NOT_AREA: 325, OPEN_WAY: 94, BAD_OUTLINE: 1},
     "vancouver_2015": {
-        osm.NOT_AREA: 1, osm.OPEN_WAY: 30, osm.BAD_OUTLINE: 4, osm.BROKEN: 3, osm.EDGE_LOST: 127, osm.EDGE_PART: 22,
+        NOT_AREA: 1, OPEN_WAY: 30, BAD_OUTLINE: 3, BROKEN: 3, EDGE_LOST: 127, EDGE_PART: 22,
     },
 }  # fmt: skip
 
@@ -70,7 +72,7 @@ def test_counts_equal_those_of_osmium_export(data_dir: Path, tmp_path: Path, nam
     assert dict(features.dropped) == EDGE[name]
     objects = features.info["objects"]
     assert not {number for numbers in objects.values() for number in numbers} & set(of_object)
-    kept = classes_of(path, set(objects.get(osm.EDGE_PART, ())))
+    kept = classes_of(path, set(objects.get(EDGE_PART, ())))
     assert ours(features) - counts == Counter((name, False) for found in kept.values() for name in found)
     assert counts - ours(features) == Counter()
 

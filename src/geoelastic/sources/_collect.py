@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import shapely
 
 from .areas import Areas, Bounds, IntArray, polygons_only
-from .features import Features, TagRule
+from .features import Features, TagRule, in_bounds
 
 __all__ = ["BAD_OUTLINE", "Collector", "parse_levels"]
 
@@ -44,24 +45,25 @@ class Collector:
         self._point_rows: list[Row] = []
         self._shapes: list[Any] = []
         self._shape_rows: list[Row] = []
+        self._shape_of: list[str] = []
         self._rings: list[str] = []
         self._ring_rows: list[Row] = []
+        self._ring_of: list[int] = []
         self._kept: list[Areas] = []
         self._kept_rows: list[Row] = []
         self.lost: dict[str, list[str]] = {}
-        self._bad = self._outside = 0
+        self._outside = 0
 
     def choose(self, tags: Any, geometry: str) -> Sequence[Row]:
         """One row for each layer that an object with these tags counts in."""
-        get = tags.get
-        values = tuple([get(key) for key in self.keys])
+        values = tuple(map(tags.get, self.keys))
         rows = self._chosen[geometry].get(values)
         if rows is None:
             rows = self._chosen[geometry][values] = self._choose(dict(zip(self.keys, values, strict=True)), geometry)
         if not (rows and (self._levels or self._hours)):
             return rows
-        storeys = parse_levels(get("building:levels")) if self._levels else 1.0
-        text = get("opening_hours") if self._hours else None
+        storeys = parse_levels(tags.get("building:levels")) if self._levels else 1.0
+        text = tags.get("opening_hours") if self._hours else None
         hours = -1 if text is None else self._text.setdefault(text, len(self._text))
         return [(rule, code, storeys, hours) for rule, code, _, _ in rows]
 
@@ -77,9 +79,16 @@ class Collector:
                     break
         return tuple(found)
 
-    def drop(self, reason: str, kind: str, number: int) -> None:
-        """Note an object that is left out, or kept in part."""
-        self.lost.setdefault(reason, []).append(f"{kind}/{number}")
+    def drop(self, reason: str, name: str) -> None:
+        """Note an object (``way/37393423``) that is left out, or kept in part."""
+        self.lost.setdefault(reason, []).append(name)
+
+    def drop_near(self, reason: str, name: str, lat: npt.ArrayLike, lon: npt.ArrayLike) -> None:
+        """The same for an object with these corners; one that is not in the bounds would not have counted anyway."""
+        if self._bounds is None or in_bounds(lat, lon, self._bounds).any():
+            self.drop(reason, name)
+        else:
+            self._outside += 1
 
     def add_point(self, lat: float, lon: float, rows: Sequence[Row]) -> None:
         if self._bounds is not None:
@@ -92,39 +101,51 @@ class Collector:
             self._lon.append(lon)
             self._point_rows.append(row)
 
-    def add_shape(self, shape: Any, rows: Sequence[Row]) -> None:
+    def add_shape(self, shape: Any, rows: Sequence[Row], name: str) -> None:
         """A polygon or multipolygon as WKB, plain or hexadecimal."""
         for row in rows:
             self._shapes.append(shape)
             self._shape_rows.append(row)
+            self._shape_of.append(name)
         if len(self._shapes) >= _CHUNK:
             self._flush()
 
-    def add_ring(self, line: str, rows: Sequence[Row]) -> None:
-        """A closed line as hexadecimal WKB: its outline is a polygon."""
+    def add_ring(self, line: str, rows: Sequence[Row], way: int) -> None:
+        """The closed line of a way as hexadecimal WKB: its outline is a polygon."""
+        corners = line[_LINE_HEADER:]
         for row in rows:
-            self._rings.append(line[_LINE_HEADER:])
+            self._rings.append(corners)
             self._ring_rows.append(row)
+            self._ring_of.append(way)
         if len(self._rings) >= _CHUNK:
             self._flush()
 
     def _flush(self) -> None:
         """Keep those of the shapes so far that touch the bounds."""
         if self._shapes:
-            valid = polygons_only(np.asarray(shapely.from_wkb(self._shapes), dtype=object))
+            shapes = np.asarray(shapely.from_wkb(self._shapes), dtype=object)
+            valid = polygons_only(shapes)
             there = np.flatnonzero(~(shapely.is_missing(valid) | shapely.is_empty(valid)))
+            for name, i in {self._shape_of[i]: i for i in _others(there, len(valid))}.items():
+                lon, lat = shapely.get_coordinates(shapes[i]).T
+                self.drop_near(BAD_OUTLINE, name, lat, lon)
             self._keep(Areas.from_shapely(valid[there]), there, self._shape_rows)
         if self._rings:
             # Parsing all coordinates in one go takes a tenth of the time of parsing every line as a geometry.
             corners = np.frombuffer(bytes.fromhex("".join(self._rings)), dtype="<f8").reshape(-1, 2)
             count = np.array([len(ring) for ring in self._rings]) // _CORNER_LENGTH
+            start = np.concatenate([[0], np.cumsum(count)])
             lon, lat = np.ascontiguousarray(corners.T)
-            self._keep(*Areas.from_rings(lon, lat, np.concatenate([[0], np.cumsum(count)])), self._ring_rows)
-        self._shapes, self._shape_rows, self._rings, self._ring_rows = [], [], [], []
+            areas, index = Areas.from_rings(lon, lat, start)
+            for way, i in {self._ring_of[i]: i for i in _others(index, len(count))}.items():
+                ring = slice(start[i], start[i + 1])
+                self.drop_near(BAD_OUTLINE, f"way/{way}", lat[ring], lon[ring])
+            self._keep(areas, index, self._ring_rows)
+        self._shapes, self._shape_rows, self._shape_of = [], [], []
+        self._rings, self._ring_rows, self._ring_of = [], [], []
 
     def _keep(self, areas: Areas, index: IntArray, rows: list[Row]) -> None:
-        """Areas with the numbers of their rows; rows without one had a bad outline."""
-        self._bad += len(rows) - len(index)
+        """Areas with the numbers of their rows."""
         if self._bounds is not None:
             near = areas.touching(self._bounds)
             self._outside += int(np.count_nonzero(~near))
@@ -133,12 +154,11 @@ class Collector:
         self._kept_rows += [rows[i] for i in index]
 
     def features(self, info: dict[str, Any]) -> Features:
-        """All that was kept."""
+        """All that was kept; `info` also gets the objects that were left out, one by one."""
         self._flush()
         rows = self._point_rows + self._kept_rows
         rule, code, value, hours = zip(*rows, strict=True) if rows else ((), (), (), ())
-        dropped = {reason: len(ids) for reason, ids in self.lost.items()}
-        dropped[BAD_OUTLINE] = dropped.get(BAD_OUTLINE, 0) + self._bad
+        dropped = {reason: len(names) for reason, names in self.lost.items()}
         dropped["outside the area"] = self._outside
         return Features.of_rows(
             self._lat,
@@ -151,8 +171,16 @@ class Collector:
             hours=hours,
             hours_text=tuple(self._text),
             dropped=dropped,
-            info=info,
+            info=info | {"objects": {reason: tuple(names) for reason, names in self.lost.items()}},
         )
+
+
+def _others(index: IntArray, count: int) -> list[int]:
+    """The numbers below `count` that are not in `index`."""
+    there = np.zeros(count, dtype=np.bool_)
+    there[index] = True
+    rest: list[int] = np.flatnonzero(~there).tolist()
+    return rest
 
 
 def parse_levels(text: str | None) -> float:

@@ -55,7 +55,8 @@ def read_postgis(
         for row in schema.select(f"{prefix}_polygon", wanted, collector.keys, bounds):
             rows = collector.choose(dict(zip(wanted, row[1:-1], strict=True)), "area")
             if rows:
-                collector.add_shape(row[-1], rows)
+                kind = "relation" if row[0] < 0 else "way"  # as osm2pgsql tells them apart
+                collector.add_shape(row[-1], rows, f"{kind}/{abs(row[0])}")
         info = {
             "source": f"PostgreSQL database '{connection.info.dbname}'",
             "timestamp": schema.timestamp(),

@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The passes over an OpenStreetMap file: relations, nodes and ways, members of multipolygons.
+
+Filters and node locations are libosmium's; Python sees the objects that have one of the keys.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import shapely
+
+from ..errors import MissingExtraError
+from ..progress import Bar
+from ._collect import BAD_OUTLINE, Collector, Row
+
+__all__ = ["BROKEN", "EDGE_LOST", "EDGE_PART", "NOT_AREA", "OPEN_WAY", "Passes", "closed_area", "load_osmium"]
+
+EDGE_PART = "cut by the extract's edge, kept in part"
+EDGE_LOST = "cut by the extract's edge, left out"
+OPEN_WAY = "a line, not an area"
+NOT_AREA = "a relation that is not an area"
+BROKEN = "a multipolygon that is cut by the extract's edge or broken"
+
+#: hexadecimal digits of the WKB of a line of four corners, of which the last is the first
+_SHORTEST_RING = 18 + 4 * 32
+#: where on the bar the passes end: over relations, over nodes and ways, over members
+_RELATIONS_READ, _WAYS_READ, _ALL_READ = 0.1, 0.85, 1.0
+
+
+class Passes:
+    """Reads the file as often as needed and hands its objects to the collector."""
+
+    def __init__(self, path: str, collector: Collector, storage: str, *, dated: bool, bar: Bar | None) -> None:
+        self._osmium = load_osmium()
+        self._path, self._collector, self._bar = path, collector, bar
+        self._table = self._osmium.index.create_map(storage)
+        self._dates = _Dates() if dated else None
+        self._manager = self._osmium.area.AreaManager()
+        self._relations = _Relations(collector)
+
+    @property
+    def newest(self) -> str:
+        """When the youngest of the objects was changed, if that was asked for."""
+        return self._dates.newest if self._dates is not None else ""
+
+    def run(self) -> None:
+        osmium, first = self._osmium, self._manager.first_pass_handler()
+        with osmium.io.Reader(self._path, osmium.osm.RELATION) as reader:
+            osmium.apply(reader, self._key_filter(), self._relations, first)
+        self._read_nodes_and_ways()
+        if self._relations.rows:
+            self._read_members()
+
+    def _key_filter(self) -> Any:
+        return self._osmium.filter.KeyFilter(*self._collector.keys)
+
+    def _locations(self) -> Any:
+        handler = self._osmium.NodeLocationsForWays(self._table)
+        handler.ignore_errors()
+        return handler
+
+    def _read_nodes_and_ways(self) -> None:
+        osmium = self._osmium
+        handlers: list[Any] = [_Objects(osmium, self._collector)]
+        if self._dates is not None:
+            handlers.append(self._dates)
+        if self._bar is not None:
+            handlers.append(_Watch(self._path, self._bar, _RELATIONS_READ, _WAYS_READ))
+        with osmium.io.Reader(self._path, osmium.osm.NODE | osmium.osm.WAY) as reader:
+            osmium.apply(reader, self._locations(), self._key_filter(), *handlers)
+
+    def _read_members(self) -> None:
+        """Multipolygons of which the file has every member are put together by libosmium, the others here."""
+        osmium, rings = self._osmium, _Rings(self._osmium, self._collector, self._relations)
+        members = osmium.filter.IdFilter(rings.waiting)
+        locations, areas = self._locations(), osmium.BufferIterator()
+        second = self._manager.second_pass_to_buffer(areas)
+        watch = None if self._bar is None else _Watch(self._path, self._bar, _WAYS_READ, _ALL_READ)
+        with osmium.io.Reader(self._path, osmium.osm.WAY) as reader:
+            for way in osmium.OsmFileIterator(reader, members, locations, second):
+                rings.add_line(way)
+                if areas:
+                    rings.add_areas(areas)
+                if watch is not None:
+                    watch.way(way)
+        rings.add_areas(areas)
+        rings.add_incomplete()
+
+
+class _Relations:
+    """Which multipolygons count, and their members."""
+
+    def __init__(self, collector: Collector) -> None:
+        self._collector = collector
+        self.rows: dict[int, Sequence[Row]] = {}
+        self.members: dict[int, list[int]] = {}
+
+    def relation(self, relation: Any) -> None:
+        """Called by libosmium for each relation that has one of the keys."""
+        rows = self._collector.choose(relation.tags, "area")
+        if not rows:
+            return
+        if relation.tags.get("type") not in ("multipolygon", "boundary"):
+            self._collector.drop(NOT_AREA, f"relation/{relation.id}")
+            return
+        self.rows[relation.id] = rows
+        self.members[relation.id] = [m.ref for m in relation.members if m.type == "w"]
+
+
+class _Objects:
+    """Nodes and ways that have one of the keys, with libosmium as the caller."""
+
+    def __init__(self, osmium: Any, collector: Collector) -> None:
+        self._collector, self._choose, self._add_ring = collector, collector.choose, collector.add_ring
+        self._line = osmium.geom.WKBFactory().create_linestring
+        self._no_line = (RuntimeError, ValueError, osmium.InvalidLocationError)
+
+    def node(self, node: Any) -> None:
+        rows = self._choose(node.tags, "node")
+        if rows:
+            place = node.location
+            self._collector.add_point(place.lat, place.lon, rows)
+
+    def way(self, way: Any) -> None:
+        tags = way.tags
+        rows = self._choose(tags, "area")
+        if not rows:
+            return
+        if not way.is_closed() or tags.get("area") == "no":
+            self._drop(OPEN_WAY, way)
+            return
+        try:
+            line = self._line(way)
+        except self._no_line:
+            self._add_part(way, rows)
+            return
+        if len(line) < _SHORTEST_RING:
+            self._drop(BAD_OUTLINE, way)
+            return
+        self._add_ring(line, rows, way.id)
+
+    def _drop(self, reason: str, way: Any) -> None:
+        corners = [n.location for n in way.nodes if n.location.valid()]
+        self._collector.drop_near(reason, f"way/{way.id}", [c.lat for c in corners], [c.lon for c in corners])
+
+    def _add_part(self, way: Any, rows: Sequence[Row]) -> None:
+        """What is left of an outline whose corners the file does not all have, if that is still a closed outline.
+
+        The rule is osm2pgsql's (the corner that closes the outline is there), so that both readers agree.
+        """
+        nodes = [n.location for n in way.nodes]
+        corners = [(n.lon, n.lat) for n in nodes if n.valid()]
+        kept = nodes[0].valid() and len(corners) >= 4
+        if kept:
+            polygon = shapely.Polygon(corners)
+            kept = bool(polygon.is_valid and polygon.area > 0)
+        if kept:
+            self._collector.add_shape(shapely.to_wkb(polygon), rows, f"way/{way.id}")
+        cut = len(corners) < len(nodes)
+        self._drop((EDGE_PART if kept else EDGE_LOST) if cut else BAD_OUTLINE, way)
+
+
+class _Rings:
+    """Multipolygons out of their member ways; the lines of one are kept until it is complete."""
+
+    def __init__(self, osmium: Any, collector: Collector, relations: _Relations) -> None:
+        self._osmium, self._collector, self._relations = osmium, collector, relations
+        self._wkb = osmium.geom.WKBFactory()
+        self.waiting = Counter(way for number in relations.rows for way in relations.members[number])
+        self._lines: dict[int, bytes] = {}
+
+    def add_line(self, way: Any) -> None:
+        corners = [(n.location.lon, n.location.lat) for n in way.nodes if n.location.valid()]
+        if len(corners) > 1:
+            self._lines[way.id] = shapely.to_wkb(shapely.LineString(corners))
+
+    def add_areas(self, areas: Any) -> None:
+        """Multipolygons that libosmium has put together."""
+        for area in areas:
+            number = area.orig_id()
+            if area.from_way() or number not in self._relations.rows:
+                continue
+            try:
+                shape = self._wkb.create_multipolygon(area)
+            except (RuntimeError, ValueError):
+                continue
+            self._collector.add_shape(shape, self._relations.rows.pop(number), f"relation/{number}")
+            for way in self._relations.members.pop(number):
+                self.waiting[way] -= 1
+                if not self.waiting[way]:
+                    self._lines.pop(way, None)
+
+    def add_incomplete(self) -> None:
+        """Multipolygons with members missing: kept, as by osm2pgsql, if what is there are closed rings."""
+        for number, rows in self._relations.rows.items():
+            members = self._relations.members[number]
+            there = [shapely.from_wkb(self._lines[way]) for way in members if way in self._lines]
+            shape = closed_area(there)
+            lon, lat = shapely.get_coordinates(there).T
+            if shape is None:
+                self._collector.drop_near(BROKEN, f"relation/{number}", lat, lon)
+                continue
+            self._collector.add_shape(shapely.to_wkb(shape), rows, f"relation/{number}")
+            if len(there) < len(members):
+                self._collector.drop_near(EDGE_PART, f"relation/{number}", lat, lon)
+
+
+class _Dates:
+    """The newest change among the objects."""
+
+    newest = ""
+
+    def node(self, entity: Any) -> None:
+        if entity.timestamp.year > 1970:
+            self.newest = max(self.newest, entity.timestamp.strftime("%Y-%m-%dT%H:%M:%SZ"))
+
+    way = node
+
+
+class _Watch:
+    """Moves a bar between two marks by how far the file has been read, ten times a second at most."""
+
+    def __init__(self, path: str, bar: Bar, begin: float, end: float) -> None:
+        self._path, self._bar, self._begin, self._length = Path(path), bar, begin, end - begin
+        self._size, self._done, self._due = max(self._path.stat().st_size, 1), 0, time.monotonic()
+
+    def node(self, _: Any) -> None:
+        if time.monotonic() < self._due:
+            return
+        self._due = time.monotonic() + 0.1
+        self._done = max(self._done, _bytes_read(self._path))
+        self._bar.update(self._begin + self._length * self._done / self._size)
+
+    way = node
+
+
+def _bytes_read(path: Path) -> int:
+    """How far this process has read a file that it has open, where the system tells (Linux); otherwise 0."""
+    done = 0
+    with suppress(OSError):
+        for number in Path("/proc/self/fd").iterdir():
+            with suppress(OSError):  # the one that lists this folder is gone by now
+                if number.samefile(path):
+                    told = Path("/proc/self/fdinfo", number.name).read_text(encoding="ascii")
+                    done = max(done, int(told.split()[1]))
+    return done
+
+
+def closed_area(lines: Sequence[Any]) -> Any:
+    """What lines enclose (rings in rings are holes) if all of them belong to closed rings that do not cross."""
+    if not lines or not shapely.multilinestrings(list(lines)).is_simple:
+        return None
+    _, cuts, dangles, invalid = shapely.polygonize_full(list(lines))
+    if not (cuts.is_empty and dangles.is_empty and invalid.is_empty):
+        return None
+    area = shapely.build_area(shapely.geometrycollections(list(lines)))
+    return None if area is None or area.is_empty else area
+
+
+def load_osmium() -> Any:
+    try:
+        import osmium
+        import osmium.area
+        import osmium.filter
+        import osmium.geom
+        import osmium.index
+    except ImportError:
+        raise MissingExtraError("osmium", "osm") from None
+    return osmium
