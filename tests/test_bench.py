@@ -4,14 +4,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from geoelastic.bench import build, paths, report, scale
-from geoelastic.bench._tools import markdown
-from geoelastic.scale import InlineEngine
+from geoelastic.bench._seams import seam_rows
+from geoelastic.bench._tools import markdown, synthetic_mass
+from geoelastic.scale import InlineEngine, Job
 
 pytestmark = pytest.mark.jit  # whole metrics are built here
+
+#: The middle of a city in 3 x 3 tiles of 128 cells; `geoelastic bench scale --seams` takes a whole one.
+SEAMS_SIDE = 300
 
 
 def test_build() -> None:
@@ -31,13 +38,41 @@ def test_paths() -> None:
     assert ours["times_scipy"] > 0
 
 
-def test_scale() -> None:
-    first, second, reports = scale.run(sides=(130, 150), tile=128, engine=InlineEngine(), reports=3)["rows"]
+def test_scale(tmp_path: Path) -> None:
+    """The second run builds nothing, and still knows what the first one took; a torn last line does no harm."""
+
+    class Refusing(InlineEngine):
+        def run(self, jobs: Sequence[Job]) -> Iterable[tuple[str, dict[str, Any]]]:
+            assert not any("kept" in job.spec["root"] for job in jobs), "what was built is built again"
+            return super().run(jobs)
+
+    options: dict[str, Any] = {"sides": (130, 150), "tile": 128, "reports": 3, "folder": str(tmp_path / "kept")}
+    result = scale.run(engine=InlineEngine(), **options)
+    first, second, reports = result["rows"]
     assert first["to_first"] == 1.0
     assert second["locations"] > first["locations"]
     assert second["violations"] == 0
-    assert reports["cold_report_ms"] > 0
+    assert second["cpu_s_per_million_cells"] == pytest.approx(second["cpu_s"] * 1e6 / 150**2, rel=0.2)
+    assert 0 < reports["cold_report_ms"] <= reports["nine_in_ten_ms"]
     assert 1 <= reports["tiles_opened"] <= second["tiles"] == 4
+    assert "cpu s per million cells" in result["text"]
+    with (tmp_path / "kept/130.jsonl").open("a", encoding="utf-8") as log:
+        log.write('["torn')
+    again = scale.run(engine=Refusing(), **options)["rows"]
+    assert [row["cpu_s"] for row in again[:2]] == [first["cpu_s"], second["cpu_s"]]
+    assert first["cpu_s"] > 0
+
+
+def test_seams_of_a_city_cost_no_quality(tmp_path: Path) -> None:
+    """Expected errors at the seams are within 3 % of the untiled build's (in fact, far closer)."""
+    city = synthetic_mass("paris", SEAMS_SIDE)
+    rows = seam_rows(city, str(tmp_path), tile=128, engine=InlineEngine(), places=30)
+    assert [row["cells_from_a_seam"] for row in rows] == ["0 to 8", "8 to 32", "32 and more"]
+    for row in rows:
+        assert row["locations"] >= row["places"] == 30
+        assert row["error_m"] > 100
+        assert abs(row["mean_error_percent"]) < 3
+        assert row["largest_percent"] < 6
 
 
 def test_report(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,20 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cost per location as the map grows: parts of `synthetic:country` up to all of it, built in tiles on 2 processes.
+"""Cost per location as the map grows: parts of `synthetic:country`, built in tiles on 2 processes.
 
 Masses are those of the whole country, cut from its middle, so that the land is the same at every size. Processor time
 is that of the jobs, in whichever process they ran, after a tiny build that loads compiled code; a location's share of
-it is what must stay flat. The last row is about reports from the largest metric, each with the metric opened anew and
-no tile in memory.
+it is what must stay flat. Then reports from the largest metric, each cold: compiled code is loaded, but the metric is
+not open, no tile is in memory, and the system has been asked to forget its files. With `seams`, the errors of a city
+built in tiles against those of the same city in one piece.
+
+With a `folder`, a run that was stopped goes on where it was: what is built is not built again, and its processor time
+is read from the log beside it.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,54 +29,85 @@ import numpy as np
 from ..errors import FrameError
 from ..mass import Mass
 from ..mechanism.tiled import TiledMechanism
-from ..metric.tiled_metric import open_tiles
+from ..metric.tiled_metric import TiledMetric, open_tiles
 from ..metric.tiles import MIN_TILE_CELLS
 from ..progress import progress_bar
 from ..scale import DEFAULT_TILE, DaskEngine, Engine, Job, build_tiles
+from ._seams import seam_rows
 from ._tools import markdown, peak_gb, synthetic_mass
 
 __all__ = ["run"]
 
-SIDES = (500, 1000, 2000, 5000)
+SIDES, WHOLE = (500, 1000, 2000), 5000
 WORKERS = 2
 REPORTS = 40
+#: The city that is built both ways, and the tiles it is cut into.
+SEAMS_SIDE, SEAMS_TILE, SEAMS_PLACES = 750, 256, 300
 _TINY = 200
 
 
 def run(
     *,
     progress: bool = False,
+    whole: bool = False,
+    seams: bool = False,
+    folder: str | None = None,
     sides: Sequence[int] = SIDES,
     tile: int = DEFAULT_TILE,
     engine: Engine | None = None,
     reports: int = REPORTS,
 ) -> dict[str, Any]:
-    """One row a size; `to_first` is the processor time per location against that of the first size."""
-    mass = synthetic_mass("country", max(sides))
-    rows: list[dict[str, Any]] = []
+    """One row a size (with `whole`, up to the 25 million cells of the country), then reports, then seams.
+
+    `to_first` is the processor time per location against that of the first size.
+    """
+    sizes = [*sides, WHOLE] if whole else list(sides)
+    mass = synthetic_mass("country", WHOLE if whole else max(sizes))
     cluster = DaskEngine(workers=WORKERS) if engine is None else nullcontext(engine)
-    with cluster as chosen, tempfile.TemporaryDirectory() as folder:
-        clock = _Clock(chosen)
-        build_tiles(_middle(mass, min(_TINY, *sides)), f"{folder}/tiny", tile=MIN_TILE_CELLS, engine=clock)
-        with progress_bar("bench scale", len(sides), show=progress) as bar:
-            for side in sides:
-                bar.update(len(rows), note=f"{side} x {side}")
-                rows.append(_row(_middle(mass, side), f"{folder}/{side}", tile, clock, rows))
-        rows.append({"cells": sides[-1] ** 2} | _cold_reports(f"{folder}/{sides[-1]}", reports))
-    return {"rows": rows, "text": markdown(rows)}
+    kept = tempfile.TemporaryDirectory() if folder is None else nullcontext(folder)
+    with cluster as chosen, kept as place:
+        rows = _sizes(mass, sizes, Path(place), tile, chosen, progress)
+        tables = [rows, [{"cells": sizes[-1] ** 2} | _cold_reports(f"{place}/{sizes[-1]}", reports)]]
+        if seams:
+            city = synthetic_mass("paris", SEAMS_SIDE)
+            options: dict[str, Any] = {"tile": SEAMS_TILE, "engine": chosen, "places": SEAMS_PLACES}
+            tables.append(seam_rows(city, f"{place}/seams", **options))
+    return {"rows": [row for table in tables for row in table], "text": "\n\n".join(map(markdown, tables))}
+
+
+def _sizes(
+    mass: Mass, sizes: Sequence[int], folder: Path, tile: int, engine: Engine, progress: bool
+) -> list[dict[str, Any]]:
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as tiny:
+        build_tiles(_middle(mass, min(_TINY, *sizes)), tiny, tile=MIN_TILE_CELLS, engine=engine)
+    rows: list[dict[str, Any]] = []
+    with progress_bar("bench scale", len(sizes), show=progress) as bar:
+        for side in sizes:
+            bar.update(len(rows), note=f"{side} x {side}")
+            clock = _Clock(engine, folder / f"{side}.jsonl")
+            metric = build_tiles(_middle(mass, side), str(folder / str(side)), tile=tile, engine=clock)
+            rows.append(_row(metric, clock.cpu_s(), rows))
+    return rows
 
 
 class _Clock:
-    """An engine that adds up the processor time of its jobs."""
+    """An engine that logs the processor time of its jobs, so that it is known after a stop as well."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine, self.cpu_s = engine, 0.0
+    def __init__(self, engine: Engine, log: Path) -> None:
+        self._engine, self._log = engine, log
 
     def run(self, jobs: Sequence[Job]) -> Iterable[tuple[str, dict[str, Any]]]:
         clocked = [replace(job, function=partial(_clocked, job.function)) for job in jobs]
-        for key, told in self._engine.run(clocked):
-            self.cpu_s += told["cpu_s"]
-            yield key, told["summary"]
+        with self._log.open("a", encoding="utf-8") as log:
+            for key, told in self._engine.run(clocked):
+                print(json.dumps([key, told["cpu_s"]]), file=log, flush=True)
+                yield key, told["summary"]
+
+    def cpu_s(self) -> float:
+        """Processor time of all jobs so far; the last time counts where a job was done again."""
+        lines = self._log.read_text(encoding="utf-8").splitlines() if self._log.exists() else []
+        return float(sum(dict(json.loads(line) for line in lines if line.endswith("]")).values()))
 
 
 def _clocked(function: Callable[[dict[str, Any]], dict[str, Any]], spec: dict[str, Any]) -> dict[str, Any]:
@@ -84,18 +122,16 @@ def _middle(mass: Mass, side: int) -> Mass:
     return Mass.from_array(part, cell_m=mass.grid.cell_m, origin=(mass.grid.area.lat, mass.grid.area.lon))
 
 
-def _row(mass: Mass, folder: str, tile: int, clock: _Clock, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    wall, cpu = time.perf_counter(), clock.cpu_s
-    metric = build_tiles(mass, folder, tile=tile, engine=clock)
-    wall, cpu = time.perf_counter() - wall, clock.cpu_s - cpu
-    each = 1e6 * cpu / metric.n
+def _row(metric: TiledMetric, cpu_s: float, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    each = 1e6 * cpu_s / metric.n
+    cells = metric.grid.rows * metric.grid.cols
     certificate = metric.certificate
     return {
-        "cells": mass.cells.size,
+        "cells": cells,
         "locations": metric.n,
         "tiles": certificate["tiles"]["number"],
-        "seconds": round(wall, 1),
-        "cpu_s": round(cpu, 1),
+        "cpu_s": round(cpu_s, 1),
+        "cpu_s_per_million_cells": round(1e6 * cpu_s / cells, 1),
         "cpu_us_per_location": round(each, 1),
         "to_first": round(each / rows[0]["cpu_us_per_location"], 2) if rows else 1.0,
         "violations": certificate["violations"],
@@ -105,20 +141,36 @@ def _row(mass: Mass, folder: str, tile: int, clock: _Clock, rows: list[dict[str,
 
 
 def _cold_reports(folder: str, reports: int) -> dict[str, Any]:
-    """Median time of one report from a place anywhere on the map, and how many tiles it opened."""
+    """Median time of one report from a place anywhere on the map, opening the metric included."""
     rng = np.random.Generator(np.random.PCG64(1))
+    grid = open_tiles(folder).grid
     times: list[float] = []
     opened: list[int] = []
     while len(times) <= reports:
-        metric = open_tiles(folder)
-        mechanism = TiledMechanism(metric)
-        place = metric.grid.cell_to_latlon(rng.integers(metric.grid.rows), rng.integers(metric.grid.cols))
+        cells = rng.integers(grid.rows), rng.integers(grid.cols)
+        lat, lon = (float(part) for part in grid.cell_to_latlon(*cells))
+        _forget_files(Path(folder))
         begin = time.perf_counter()
+        metric = open_tiles(folder)
         try:
-            mechanism.sanitize(*(float(part) for part in place))
+            TiledMechanism(metric).sanitize(lat, lon)
         except FrameError:
             continue
         times.append(1000 * (time.perf_counter() - begin))
         opened.append(len(metric.opened))
     # the first one loads what is compiled
-    return {"cold_report_ms": round(float(np.median(times[1:])), 1), "tiles_opened": float(np.median(opened[1:]))}
+    median, most = np.quantile(times[1:], [0.5, 0.9])
+    return {
+        "cold_report_ms": round(float(median), 1),
+        "nine_in_ten_ms": round(float(most), 1),
+        "tiles_opened": float(np.median(opened[1:])),
+    }
+
+
+def _forget_files(folder: Path) -> None:
+    """Ask the system to read the files of a metric from the disk the next time, where it can be asked."""
+    if not hasattr(os, "posix_fadvise"):
+        return
+    for path in [folder / "manifest.json", *folder.glob("tiles/*"), *folder.glob("edges/*")]:
+        with path.open("rb") as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)

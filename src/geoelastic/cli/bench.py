@@ -13,7 +13,10 @@ from ._common import geo_command, show_progress
 @geo_command(short_help="Measure, and compare with the targets.")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--list", "only_list", is_flag=True, help="Only list the measurements there are.")
-def command(names: tuple[str, ...], only_list: bool) -> dict[str, Any]:
+@click.option("--whole", is_flag=True, help="scale: also the whole country, 25 million cells.")
+@click.option("--seams", is_flag=True, help="scale: also the errors at seams, against a build in one piece.")
+@click.option("--folder", metavar="DIR", help="scale: keep the builds here, and go on with what an earlier run left.")
+def command(names: tuple[str, ...], only_list: bool, **scale: Any) -> dict[str, Any]:
     """Run the measurements called NAME, or all of them (which takes long), and print one table each.
 
     Ratios are measured side by side in one process, compilation is warmed up first and told apart.
@@ -23,4 +26,4 @@ def command(names: tuple[str, ...], only_list: bool) -> dict[str, Any]:
     if only_list:
         found = bench_names()
         return {"names": list(found), "text": "\n".join(f"{name:<12} {title}" for name, title in found.items())}
-    return run_benches(names, progress=show_progress())
+    return run_benches(names, progress=show_progress(), options={"scale": scale})
