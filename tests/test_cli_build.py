@@ -16,6 +16,9 @@ from click.testing import CliRunner, Result
 
 import geoelastic as ge
 from geoelastic.cli import main
+from geoelastic.pipeline import Config, _tiled_mass, make_mass
+from geoelastic.scale import InlineEngine
+from geoelastic.scale.quality import goes_by_parts
 
 pytestmark = pytest.mark.jit  # whole metrics are built here
 
@@ -132,6 +135,7 @@ NPY = ["--center", "48.85,2.35", "--cell", "100"]
         (["synthetic:city", "--city", "nowhere"], "'city' must be"),
         (["synthetic:city", "--strategy", "x", "--method", "paper"], "'strategy' must be one of"),
         (["synthetic:city", "--recipe", "default"], "recipe"),
+        (["synthetic:city", "--at", "Tue 14:00"], "'at' is for the opening hours of OpenStreetMap objects"),
         (["nothing.osm.pbf"], "nothing.osm.pbf"),
         (["nothing.npy", *NPY], "nothing.npy: no such file"),
         (["nan.npy", *NPY], "finite numbers >= 0"),
@@ -141,6 +145,7 @@ NPY = ["--center", "48.85,2.35", "--cell", "100"]
         (["zero.npy", *NPY], "0 everywhere"),
         (["zero.npy"], "--center LAT,LON --cell M"),
         (["zero.npy", *NPY, "--size", "3"], "brings its own size"),
+        (["zero.npy", *NPY, "--at", "Tue 14:00"], "takes neither a recipe nor a time"),
         (["map.xyz"], "'source' must be"),
         (["points.csv", "--size", "3"], "both its center"),
     ],
@@ -194,3 +199,81 @@ def test_sample_and_every_exclude_each_other(built: Path) -> None:
     result = geoelastic("verify", built, "--every", "--sample", "3")
     assert result.exit_code == 2
     assert "exclude each other" in result.stderr
+
+
+def a_town(folder: Path) -> Path:
+    """Cafes open by day, bars open by night, in 24 x 24 cells; a line, and one place far outside."""
+    stamp = "t2024-05-01T06:00:00Z"
+    lines = [f"n1 v1 {stamp} x2 y2 Tamenity=cafe"]
+    for k in range(576):
+        place = f"x{0.0009 * (k % 24 - 11.5):.5f} y{0.0009 * (k // 24 - 11.5):.5f}"
+        kind = ("cafe", "Mo-Su%20%08:00-18:00") if k % 24 < 12 else ("bar", "Mo-Su%20%20:00-04:00")
+        lines.append(f"n{k + 10} v1 {stamp} {place} Tamenity={kind[0]},opening_hours={kind[1]}")
+    lines.append("w1 v1 Tamenity=bench Nn10,n11")
+    path = folder / "town.opl"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+TOWN = ["--center", "0,0", "--size", "2.4", "--l-top", "0.8"]
+
+
+def test_a_build_and_its_file_state_the_data(tmp_path: Path) -> None:
+    """Date, counts per class, what was left out and why, licence: in the text of `build`, `info` and `quality`."""
+    town, out = a_town(tmp_path), tmp_path / "town.geoelastic"
+    texts = [
+        geoelastic("build", town, *TOWN, "-o", out).stdout,
+        geoelastic("info", out).stdout,
+        geoelastic("quality", town, *TOWN[:4], "-o", tmp_path / "q.parquet").stdout,
+    ]
+    for text in texts:
+        for line in (
+            "      source  town.opl, as of 2024-05-01T06:00:00Z",
+            "      places  576 features, weight 3, quality 1,728.0",
+            "              amenity=bar 288, amenity=cafe 288",
+            "1 a line, not an area",
+            "1 outside the area",
+            "        note  layer 'buildings' found nothing in the area",
+            "     licence  © OpenStreetMap contributors, ODbL 1.0",
+        ):
+            assert line in text
+
+
+def test_a_build_for_a_time_of_the_day(tmp_path: Path) -> None:
+    town = a_town(tmp_path)
+    masses = {}
+    for at in ("Tue 12:00", "Tue 22:00"):
+        out = tmp_path / "town.geoelastic"  # the same file: another time is another run
+        result = geoelastic("build", town, *TOWN, "--at", at, "-o", out, "--json")
+        assert result.exit_code == 0, result.output
+        info = json.loads(result.stdout)["info"]
+        assert info["config"]["at"] == at
+        assert info["quality"]["hours"]["features"]["open"] == 288
+        metric = ge.load(out)
+        masses[at] = metric.mass[metric.xy[:, 0] < 0].sum() / metric.mass.sum()
+    assert masses["Tue 12:00"] > 0.8  # cafes are in the west
+    assert masses["Tue 22:00"] < 0.2
+    wrong = geoelastic("build", town, *TOWN, "--at", "noon", "-o", tmp_path / "x.geoelastic")
+    assert wrong.exit_code == 2
+    assert "'at' must be a time such as 'Tue 14:00'" in wrong.stderr
+
+
+def test_tiles_for_a_time_of_the_day(tmp_path: Path) -> None:
+    """Parts are read without a time: what is for one is read as a whole."""
+    town = str(a_town(tmp_path))
+    config = Config(source=town, center=(0, 0), size_km=2.4, at="Tue 12:00", tile=256)
+    mass = _tiled_mass(config, str(tmp_path / "out"), InlineEngine())
+    np.testing.assert_array_equal(mass.cells, make_mass(config).cells)
+    recipe = tmp_path / "noon.toml"
+    layer = '[[layer]]\nname = "places"\nmatch = ["amenity"]\n'
+    recipe.write_text(f'name = "noon"\n{layer}[hours]\nday = "Tue 12:00"\n')
+    assert goes_by_parts(town, str(recipe))
+    recipe.write_text(recipe.read_text() + 'at = "day"\n')
+    assert not goes_by_parts(town, str(recipe))
+
+
+def test_reading_a_map_shows_how_far_it_is(tmp_path: Path) -> None:
+    result = geoelastic("quality", a_town(tmp_path), *TOWN[:4], "-o", tmp_path / "q.parquet", "--progress", "--json")
+    assert "read town.opl" in result.stderr
+    assert "100%" in result.stderr
+    json.loads(result.stdout)

@@ -115,6 +115,22 @@ def test_synthetic_maps_and_saved_qualities(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="has its own area and cells"):
         ge.quality_from_source(path, AREA)
     assert back.info == made.info
+    for options, message in (
+        ({"at": "Tue 14:00"}, "'at' is for the opening hours"),
+        ({"prior": made}, "a prior scales"),
+    ):
+        with pytest.raises(InputError, match=message):
+            ge.quality_from_source(path, **options)
+
+
+def test_a_quality_of_a_part_of_an_area_is_saved_where_it_is(tmp_path: Path) -> None:
+    """A part keeps its area's plane: its own middle lies east and north of that plane's centre."""
+    grid = ge.Grid.over(ge.Area(46.2, 6.15, 1000, 800, east_m=5000, north_m=-700), 100)
+    made = ge.Quality(grid, np.arange(80.0).reshape(8, 10))
+    ge.save_quality(made, tmp_path / "part.parquet")
+    back = ge.load_quality(tmp_path / "part.parquet")
+    assert back.grid == grid
+    np.testing.assert_array_equal(back.cells, made.cells)
 
 
 def test_a_saved_quality_is_a_plain_table(tmp_path: Path) -> None:
@@ -196,6 +212,7 @@ def test_the_command(tmp_path: Path) -> None:
         (["mysql://u:hunter2@localhost/x"], "got 'mysql://...'"),
         (["none.osm.pbf", "--weight", "n"], "name columns of a table; the source is a map"),
         (["none.osm.pbf", "--recipe", "best"], "'recipe' must be one of"),
+        (["none.csv", "--at", "Tue 14:00"], "'at' is for the opening hours of OpenStreetMap objects"),
         (["none.csv", "--cell", "0"], "'cell_m' must be a finite number > 0"),
         (["none.csv", "--cell", "nan"], "'cell_m' must be a finite number > 0"),
     ],

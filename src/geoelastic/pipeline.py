@@ -46,6 +46,7 @@ class Config:
 
     `source`: ``synthetic:NAME``, a ``.npy`` array of masses (needs `center` and `cell_m`), or anything that
     `quality_from_source` reads: OpenStreetMap extracts, PostGIS databases, tables of points, polygons, rasters.
+    `at`: a local time for opening hours.
     """
 
     source: str
@@ -54,6 +55,7 @@ class Config:
     height_km: float | None = None
     cell_m: float | None = None
     recipe: str | None = None
+    at: str | None = None
     city: str | None = None
     r_small_m: float = 300
     r_large_m: float = 3000
@@ -126,7 +128,7 @@ def run(config: Config, output: str | os.PathLike[str], *, resume: bool = True, 
     if done is not None:
         return done
     try:
-        mass = make_mass(config, work=work)
+        mass = make_mass(config, work=work, progress=progress)
         metric = _build(config, replace(mass, info=mass.info | {"run_key": key}), work, progress=progress)
         metric.save(target)
         shutil.rmtree(work, ignore_errors=True)
@@ -194,10 +196,10 @@ def _tiled_mass(config: Config, output: str, engine: Engine) -> Mass:
     before = None if config.update is None else open_tiles(output)
     area = before.grid.area if before is not None and config.area is None else config.area
     cell_m = before.grid.cell_m if before is not None and config.cell_m is None else config.cell_m
-    if goes_by_parts(config.source, config.recipe):
+    if config.at is None and goes_by_parts(config.source, config.recipe):
         quality = quality_in_parts(config.source, output, area, cell_m or 100, config.recipe, engine=engine)
     else:
-        quality = quality_from_source(config.source, area, cell_m, config.recipe)
+        quality = quality_from_source(config.source, area, cell_m, config.recipe, at=config.at)
     if before is None:
         return _mass_of(config, quality)
     mass = mass_as_before(before, quality)
@@ -217,11 +219,11 @@ def _finished(target: Path, key: str | None) -> Metric | None:
     return metric if metric.info.get("run_key") == key else None
 
 
-def make_mass(config: Config, *, work: Path | None = None) -> Mass:
+def make_mass(config: Config, *, work: Path | None = None, progress: bool = False) -> Mass:
     """The mass of `config`'s source."""
     if config.source.endswith(".npy"):
         return _mass_from_npy(config)
-    return _mass_of(config, _quality(config, work))
+    return _mass_of(config, _quality(config, work, progress=progress))
 
 
 def _mass_of(config: Config, quality: Quality) -> Mass:
@@ -233,8 +235,8 @@ def _mass_of(config: Config, quality: Quality) -> Mass:
 def _mass_from_npy(config: Config) -> Mass:
     if config.center is None or config.cell_m is None:
         raise InputError("an array of masses (.npy) needs its centre and its cell size: --center LAT,LON --cell M")
-    if config.size_km is not None or config.recipe is not None:
-        raise InputError("an array of masses (.npy) brings its own size and takes no recipe")
+    if (config.size_km, config.recipe, config.at) != (None, None, None):
+        raise InputError("an array of masses (.npy) brings its own size and takes neither a recipe nor a time")
     path = Path(config.source)
     if not path.is_file():
         raise FileError(f"{path}: no such file")
@@ -246,14 +248,16 @@ def _mass_from_npy(config: Config) -> Mass:
     return Mass.from_array(cells, cell_m=config.cell_m, origin=config.center, info=info)
 
 
-def _quality(config: Config, work: Path | None) -> Quality:
+def _quality(config: Config, work: Path | None, *, progress: bool) -> Quality:
     if config.source.startswith("synthetic:") and config.recipe is not None:
         raise InputError("a made-up map takes no recipe")
     key = None if work is None or config.source.startswith("synthetic:") else _key("quality", config)
     stage = None if work is None or key is None else work / f"quality-{key}.parquet"
     if stage is not None and stage.is_file():
         return load_quality(stage)
-    quality = quality_from_source(config.source, config.area, config.cell_m, config.recipe)
+    quality = quality_from_source(
+        config.source, config.area, config.cell_m, config.recipe, at=config.at, progress=progress
+    )
     if stage is not None:
         stage.parent.mkdir(exist_ok=True)
         save_quality(quality, stage)
@@ -266,7 +270,7 @@ def _key(stage: str, config: Config) -> str | None:
         return None
     inputs = asdict(replace(config, workers=None))
     if stage == "quality":
-        inputs = {name: inputs[name] for name in ("source", "center", "size_km", "height_km", "cell_m", "recipe")}
+        inputs = {name: inputs[name] for name in ("source", "center", "size_km", "height_km", "cell_m", "recipe", "at")}
     named = [config.source, config.recipe] + ([config.city, *config.fences] if stage == "metric" else [])
     files = [name for name in named if name is not None and Path(name).is_file()]
     files += [inner for name in files if name.endswith(".toml") for inner in _files_of_recipe(name)]

@@ -6,6 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ._account import account_lines
+
 if TYPE_CHECKING:
     from ..metric import Metric
 
@@ -23,11 +25,7 @@ def describe(metric: Metric, path: Path) -> dict[str, Any]:
         "size_km": [grid.cols * grid.cell_m / 1000, grid.rows * grid.cell_m / 1000],
         "cells": [grid.rows, grid.cols],
         "cell_m": grid.cell_m,
-        "layout": metric.locations.kind,
-        "locations": metric.n,
-        "secrets": int(metric.secret.sum()),
-        "fences": int(metric.fence.max(initial=0)),
-        "mass": float(metric.mass.sum()),
+        **_totals(metric),
         "method": metric.method,
         "requirement": metric.requirement.to_dict(),
         "l_from": metric.l_from,
@@ -37,6 +35,21 @@ def describe(metric: Metric, path: Path) -> dict[str, Any]:
     }
     facts["text"] = "\n".join(f"{name:>12}  {value}" for name, value in _lines(facts))
     return facts
+
+
+def _totals(metric: Metric) -> dict[str, Any]:
+    """What is counted over all locations; the manifest of a metric in tiles tells it, and no tile is opened."""
+    from ..metric import TiledMetric
+
+    if isinstance(metric, TiledMetric):
+        return metric.totals
+    return {
+        "layout": metric.locations.kind,
+        "locations": metric.n,
+        "secrets": int(metric.secret.sum()),
+        "fences": int(metric.fence.max(initial=0)),
+        "mass": float(metric.mass.sum()),
+    }
 
 
 def _size(path: Path) -> int:
@@ -64,6 +77,7 @@ def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     ]  # fmt: skip
     if facts["fences"]:
         lines.append(("fences", str(facts["fences"])))
+    lines += account_lines(facts["info"].get("quality", facts["info"]))
     return lines + [("certificate" if k == 0 else "", line) for k, line in enumerate(certificate)]
 
 

@@ -26,6 +26,9 @@ from ._types import LEVEL
     "--recipe", metavar="TOML", help="What counts as quality, and how much [default: amenities and buildings]."
 )
 @click.option(
+    "--at", metavar="TIME", help="Local time for opening hours: a name of the recipe, 'Tue 14:00', or a date."
+)
+@click.option(
     "--r-small", "r_small_m", type=float, default=300, show_default=True, metavar="M", help="Private in the city."
 )
 @click.option(

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ._common import LATLON, geo_command
+from ._account import account_lines
+from ._common import LATLON, geo_command, show_progress
 
 if TYPE_CHECKING:
     from ..quality import Quality
-
-_SHOWN_CLASSES = 6
 
 
 @geo_command(short_help="Count what is around every cell: q(x) from open data.")
@@ -46,7 +45,8 @@ def command(source: str, output: str, **options: Any) -> dict[str, Any]:
     if (center is None) != (size_km is None):
         raise InputError("an area must be given by both --center LAT,LON and --size KM")
     area = None if center is None else Area.around(*center, size_km=size_km, height_km=height_km)
-    quality = quality_from_source(source, area, options.pop("cell_m"), options.pop("recipe"), **options)
+    cell_m, recipe = options.pop("cell_m"), options.pop("recipe")
+    quality = quality_from_source(source, area, cell_m, recipe, progress=show_progress(), **options)
     save_quality(quality, output)
     return _describe(quality, Path(output))
 
@@ -56,7 +56,7 @@ def _describe(quality: Quality, output: Path) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "output": str(output),
         "bytes": output.stat().st_size,
-        "center": [grid.area.lat, grid.area.lon],
+        "center": list(grid.area.middle),
         "cells": [grid.rows, grid.cols],
         "cell_m": grid.cell_m,
         "quality": float(quality.cells.sum()),
@@ -72,25 +72,11 @@ def _lines(facts: dict[str, Any], info: dict[str, Any]) -> list[tuple[str, str]]
     rows, cols = facts["cells"]
     lat, lon = facts["center"]
     km = facts["cell_m"] / 1000
-    source = info.get("source")
-    names = source if isinstance(source, list) else [source]
-    lines = [
-        ("source", ", ".join(map(str, names)) + (f", as of {info['timestamp']}" if info.get("timestamp") else "")),
+    return [
         ("area", f"{cols * km:g} x {rows * km:g} km around {lat:.5f}, {lon:.5f}"),
         ("", f"{rows} x {cols} cells of {facts['cell_m']:g} m"),
         ("quality", f"{facts['quality']:,.1f} in {facts['cells_with_quality']:,} cells"),
         ("", f"at most {facts['most_in_a_cell']:,.1f} in a cell"),
+        *account_lines(info),
+        ("written", f"{facts['output']} ({facts['bytes'] / 1000:,.0f} kB)"),
     ]
-    for name, layer in info.get("layers", {}).items():
-        classes = list(layer["classes"].items())[:_SHOWN_CLASSES]
-        shown = ", ".join(f"{c} {n:,}" for c, n in classes) + (", ..." if len(layer["classes"]) > len(classes) else "")
-        counted = f"{layer['features']:,} features, weight {layer['weight']:g}, quality {layer['quality']:,.1f}"
-        lines += [(name, counted), ("", shown)] if shown else [(name, counted)]
-    for reasons in info.get("dropped", {}).values():
-        lines += [("left out", f"{n:,} {reason}") for reason, n in reasons.items()]
-    for name in ("hours", "diversity", "sensitive", "prior", "cap"):
-        if name in info:
-            lines.append((name, ", ".join(f"{key} {value}" for key, value in info[name].items())))
-    lines += [("note", note) for note in info.get("notes", [])]
-    lines += [("licence", info["licence"])] if info.get("licence") else []
-    return [*lines, ("written", f"{facts['output']} ({facts['bytes'] / 1000:,.0f} kB)")]

@@ -28,12 +28,12 @@ def save_quality(quality: Quality, path: str | Path) -> None:
     """Write the cells that have any quality; the others are 0."""
     if Path(path).suffix != ".parquet":
         raise InputError(f"a quality is written to a .parquet file, got {Path(path).name!r}")
-    grid = quality.grid
+    grid, area = quality.grid, quality.grid.area
     row, col = np.nonzero(quality.cells)
     lat, lon = grid.cell_to_latlon(row, col)
     head = {
         "version": _VERSION,
-        "area": [grid.area.lat, grid.area.lon, grid.area.width_m, grid.area.height_m],
+        "area": [area.lat, area.lon, area.width_m, area.height_m, area.east_m, area.north_m],
         "cell_m": grid.cell_m,
         "rows": grid.rows,
         "cols": grid.cols,

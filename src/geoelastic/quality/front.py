@@ -6,7 +6,7 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from ..area import Area
 from ..errors import InputError, require_positive
@@ -33,6 +33,12 @@ __all__ = [
 DEFAULT_CELL_M = 100.0
 
 
+class _MapOptions(TypedDict, total=False):
+    at: str | dt.datetime | None
+    prior: Any
+    progress: bool
+
+
 def quality_from_source(
     source: str | Path,
     area: Area | None = None,
@@ -44,12 +50,14 @@ def quality_from_source(
     lat: str | None = None,
     lon: str | None = None,
     weight: str | None = None,
+    progress: bool = False,
 ) -> Quality:
     """q(x) from whatever `source` names.
 
     An OpenStreetMap file, a ``postgresql://`` database, a table of points or polygons, a raster, a recipe (``.toml``)
     whose layers name their own files, a quality saved before, or ``synthetic:NAME``. Without an `area` the data's own
-    box is used. `lat`, `lon` and `weight` name columns of a table.
+    box is used. `lat`, `lon` and `weight` name columns of a table. `at` is a local time for opening hours, `prior` one
+    number per cell.
     """
     text = str(source)
     kind = _kind(text)
@@ -57,6 +65,10 @@ def quality_from_source(
         raise InputError(f"a recipe chooses OpenStreetMap objects: a {kind} can be a layer of it, not its source")
     if kind != "table" and (lat, lon, weight) != (None, None, None):
         raise InputError(f"'lat', 'lon' and 'weight' name columns of a table; the source is a {kind}")
+    if kind != "map" and at is not None:
+        raise InputError(f"'at' is for the opening hours of OpenStreetMap objects; the source is a {kind}")
+    if kind in ("made-up map", "saved quality") and prior is not None:
+        raise InputError(f"a prior scales what is counted; the source is a {kind}")
     if kind == "made-up map":
         return _synthetic(text, area, cell_m)
     if kind == "saved quality":
@@ -64,7 +76,7 @@ def quality_from_source(
             raise InputError("a saved quality has its own area and cells: neither can be given")
         return load_quality(text)
     if kind == "map":
-        return _quality(load_recipe(recipe), text, area, cell_m, at, prior)
+        return _quality(load_recipe(recipe), text, area, cell_m, at, prior, progress=progress)
     if kind == "recipe":
         own = load_recipe(text)
         if own.reads_map:
@@ -99,14 +111,15 @@ def quality_from_osm(
     area: Area | None = None,
     cell_m: float | None = None,
     recipe: str | Path | Recipe | None = None,
-    *,
-    at: str | dt.datetime | None = None,
-    prior: Any = None,
+    **options: Unpack[_MapOptions],
 ) -> Quality:
-    """q(x) from an OpenStreetMap file; without an `area`, over the box that the file states."""
+    """q(x) from an OpenStreetMap file; without an `area`, over the box that the file states.
+
+    Options: `at`, `prior`, `progress`, as of `quality_from_source`.
+    """
     if not str(path).lower().endswith(OSM_SUFFIXES):
         raise InputError(f"'path' must end with one of {', '.join(OSM_SUFFIXES)}, got {Path(path).name!r}")
-    return quality_from_source(path, area, cell_m, recipe, at=at, prior=prior)
+    return quality_from_source(path, area, cell_m, recipe, **options)
 
 
 def quality_from_postgis(
@@ -114,14 +127,12 @@ def quality_from_postgis(
     area: Area | None = None,
     cell_m: float | None = None,
     recipe: str | Path | Recipe | None = None,
-    *,
-    at: str | dt.datetime | None = None,
-    prior: Any = None,
+    **options: Unpack[_MapOptions],
 ) -> Quality:
-    """q(x) from a database that osm2pgsql filled (default schema)."""
+    """q(x) from a database that osm2pgsql filled (default schema); options as of `quality_from_osm`."""
     if not is_postgres(dsn):
         raise InputError("'dsn' must begin with postgresql://")
-    return quality_from_source(dsn, area, cell_m, recipe, at=at, prior=prior)
+    return quality_from_source(dsn, area, cell_m, recipe, **options)
 
 
 def quality_from_points(
@@ -199,6 +210,7 @@ def _quality(
     prior: Any,
     *,
     in_memory: Any = None,
+    progress: bool = False,
 ) -> Quality:
     moment = (recipe.hours or Hours()).moment(at)
     cell_m = require_positive("cell_m", _first(cell_m, recipe.cell_m, DEFAULT_CELL_M))
@@ -210,7 +222,8 @@ def _quality(
         area = whole_cells(Area.from_bounds(*box), cell_m)
     elif area is not None and box is not None:
         notes += check_overlap(area, box, map_source or "the raster")
-    batches = read_batches(recipe, map_source, None if area is None else area.bounds, moment is not None, in_memory)
+    bounds = None if area is None else area.bounds
+    batches = read_batches(recipe, map_source, bounds, moment is not None, in_memory, progress=progress)
     if area is None:
         area = whole_cells(area_of([batch.features for batch in batches]), cell_m)
         notes.append("the source states no box of its own: the box around its features was taken")

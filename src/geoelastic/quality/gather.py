@@ -53,8 +53,15 @@ def check_overlap(area: Area, box: Bounds, source: str) -> list[str]:
 
 
 def read_batches(
-    recipe: Recipe, map_source: str | None, bounds: Bounds | None, hours: bool, in_memory: Any
+    recipe: Recipe,
+    map_source: str | None,
+    bounds: Bounds | None,
+    hours: bool,
+    in_memory: Any,
+    *,
+    progress: bool = False,
 ) -> list[Batch]:
+    """Every layer's features; `progress` shows a bar while a map file is read."""
     batches = []
     of_map = tuple(i for i, layer in enumerate(recipe.layers) if layer.file is None)
     if of_map:
@@ -62,8 +69,11 @@ def read_batches(
             raise InputError(f"recipe '{recipe.name}' reads OpenStreetMap data: name a file or a database")
         rules = [[m.rule for m in recipe.layers[i].matches] for i in of_map]
         levels = any(recipe.layers[i].levels for i in of_map)
-        read = read_postgis if is_postgres(map_source) else read_osm
-        batches.append(Batch(of_map, read(map_source, rules, bounds=bounds, levels=levels, hours=hours)))
+        if is_postgres(map_source):
+            features = read_postgis(map_source, rules, bounds=bounds, levels=levels, hours=hours)
+        else:
+            features = read_osm(map_source, rules, bounds=bounds, levels=levels, hours=hours, progress=progress)
+        batches.append(Batch(of_map, features))
     for i, layer in enumerate(recipe.layers):
         if layer.file is not None:
             batches.append(Batch((i,), read_file(layer.file, layer.name, bounds, in_memory)))

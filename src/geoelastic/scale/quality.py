@@ -48,11 +48,11 @@ def quality_in_parts(
     again.
 
     The same as `quality_from_osm`, up to rounding, for recipes that look at one cell at a time; those with a prior or
-    a cap look at the whole map and are refused.
+    a cap look at the whole map and are refused, as are those that are for a time of the day.
     """
     chosen = load_recipe(recipe)
     if not _cell_by_cell(chosen):
-        raise InputError("a recipe with a prior or a cap needs the whole map: it cannot go by parts")
+        raise InputError("a recipe with a prior, a cap, an area or a time needs the whole map: it cannot go by parts")
     if not Path(source).is_file():
         raise FileError(f"{source}: no such file")
     grid = Grid.over(_area(source, chosen, area, cell_m), cell_m)
@@ -77,7 +77,8 @@ def goes_by_parts(source: str, recipe: str | None) -> bool:
 
 
 def _cell_by_cell(recipe: Recipe) -> bool:
-    return recipe.prior is None and recipe.cap is None and recipe.centre is None
+    timed = recipe.hours is not None and recipe.hours.default is not None
+    return recipe.prior is None and recipe.cap is None and recipe.centre is None and not timed
 
 
 def _area(source: str, recipe: Recipe, area: Area | None, cell_m: float) -> Area:

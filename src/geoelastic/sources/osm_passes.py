@@ -56,6 +56,8 @@ class Passes:
         self._read_nodes_and_ways()
         if self._relations.rows:
             self._read_members()
+        if self._bar is not None:
+            self._bar.update(_ALL_READ)
 
     def _key_filter(self) -> Any:
         return self._osmium.filter.KeyFilter(*self._collector.keys)
