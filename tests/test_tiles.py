@@ -3,21 +3,28 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
 import geoelastic as ge
 from geoelastic import _kernels as kernels
+from geoelastic.cli import main
+from geoelastic.cli._describe import describe
 from geoelastic.errors import FileError, FrameError, InputError, OutsideError
 from geoelastic.levels import units_to_mass
 from geoelastic.mechanism.randomness import SeededRandom
+from geoelastic.mechanism.sticky import metric_id
+from geoelastic.mechanism.tables import sanitize_arrays
 from geoelastic.mechanism.tiled import TiledMechanism, _TiledLine, _TiledSampler
 from geoelastic.metric import tiled_search
 from geoelastic.metric.conformal import conformal_graph
@@ -145,6 +152,72 @@ def test_places_open_their_tile_only(folder: Path, tiled: TiledMetric, whole: ge
     assert metric.opened == {metric.tiling.tile_of(150, 40), 0}
     with pytest.raises(OutsideError):
         metric.locate(10, 10)
+
+
+def test_cells_open_their_tiles_only(folder: Path, whole: ge.Metric) -> None:
+    metric = open_tiles(folder)
+    row, col = np.divmod(np.arange(0, 330 * 300, 7), 300)
+    west = col < 128
+    index, secret = metric.at_cells(row[west], col[west])
+    assert np.array_equal(index, whole.locations.owner[row[west], col[west]])
+    assert np.array_equal(secret, whole.secret[index])
+    assert secret.any()
+    assert not secret.all()
+    assert metric.opened == {metric.tiling.tile_of(row, 0) for row in (0, 128, 256)}
+
+
+def test_facts_and_names_are_those_of_the_whole_and_open_no_tile(folder: Path, tiled: TiledMetric) -> None:
+    metric = open_tiles(folder)
+    facts, name = describe(metric, folder), metric_id(metric)
+    assert metric.opened == set()
+    whole = _as_plain(tiled)
+    assert {k: facts[k] for k in metric.totals} == {k: describe(whole, folder)[k] for k in metric.totals}
+    assert name == metric_id(whole)
+
+
+def test_a_table_opens_the_tiles_around_its_places(tmp_path: Path) -> None:
+    """A wide map with all places in its west: the east is never read, and the rows outside are told as ever."""
+    target = str(tmp_path / "map")
+    build_tiles(small_mass(shape=(260, 1200)), target, tile=TILE, engine=InlineEngine(), **LEVELS | {"l_top": 0.6})
+    metric = open_tiles(target)
+    rng = np.random.default_rng(3)
+    lat, lon = metric.grid.cell_to_latlon(rng.integers(100, 160, 40), rng.integers(60, 100, 40))
+    mechanism = TiledMechanism(metric)
+    reports = sanitize_arrays(mechanism, [*lat, 10.0], [*lon, 10.0], outside="drop", rng=SeededRandom(2))
+    assert (reports.tally.reports, reports.tally.outside) == (40, 1)
+    assert np.array_equal(reports.index, [metric.locate(*place) for place in zip(lat, lon, strict=True)])
+    assert metric.grid.area.contains(reports.lat, reports.lon).all()
+    assert len(metric.opened) < metric.tiling.n / 2
+    with pytest.raises(FrameError, match="1 in its frame"):
+        sanitize_arrays(mechanism, *([part] for part in metric.grid.cell_to_latlon(1, 1)))
+    moved = sanitize_arrays(
+        mechanism, *([part] for part in metric.grid.cell_to_latlon(1, 1)), outside="snap", rng=SeededRandom(2)
+    )
+    assert moved.tally.frame == 1
+    frame = pa.table({"lat": lat, "lon": lon, "n": np.arange(40)})
+    done = mechanism.sanitize_frame(frame, rng=SeededRandom(2))
+    assert np.allclose(done["lat"], reports.lat)
+
+
+def test_a_table_by_the_command_line(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(self: TiledMetric) -> Any:
+        raise AssertionError("the whole map was loaded")
+
+    monkeypatch.setattr(TiledMetric, "graph", property(never))
+    metric = open_tiles(folder)
+    lat, lon = metric.grid.cell_to_latlon(np.full(5, 129), np.arange(60, 65))
+    source, ledger = tmp_path / "in.csv", tmp_path / "ledger.json"
+    source.write_text("lat,lon\n" + "".join(f"{a},{b}\n" for a, b in zip(lat, lon, strict=True)), encoding="utf-8")
+    asked = ["sanitize", str(folder), "--input", str(source), "-o", str(tmp_path / "out.csv"), "--seed", "3"]
+    told = CliRunner().invoke(main, [*asked, "--ledger", str(ledger), "--json"])
+    assert told.exit_code == 0, told.output
+    assert json.loads(told.stdout)["reports"] == 5
+    assert json.loads(told.stdout)["mechanism"] == f"elastic:{metric.identity}"
+    assert f"elastic:{metric.identity}" in ledger.read_text(encoding="utf-8")
+    assert len((tmp_path / "out.csv").read_text(encoding="utf-8").splitlines()) == 6
+    wrong = CliRunner().invoke(main, [*asked, "--epsilon", "0.01"])
+    assert wrong.exit_code == 2
+    assert "belong to the mechanism 'laplace'" in wrong.output
 
 
 def test_as_one_file_and_back(tiled: TiledMetric, tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from ..errors import FrameError, InputError, OutsideError, require_choice
 from ..levels import FloatArray, IntArray
+from ..metric import TiledMetric
 from .randomness import RandomSource
 
 __all__ = ["POLICIES", "Placement", "Reports", "Tally", "groups"]
@@ -92,6 +93,18 @@ class Placement:
         nearest: IntArray = distance_transform_edt(~self._secret_cells, return_distances=False, return_indices=True)
         return nearest
 
+    def _locations(self, row: IntArray, col: IntArray) -> IntArray:
+        """The location of each cell; of a metric in tiles, only the tiles of these cells are opened."""
+        if isinstance(self._metric, TiledMetric):
+            return self._metric.at_cells(row, col)[0]
+        return np.asarray(self._metric.locations.owner[row, col], dtype=np.int64)
+
+    def _may_be_secret(self, row: IntArray, col: IntArray) -> BoolArray:
+        if isinstance(self._metric, TiledMetric):
+            return self._metric.at_cells(row, col)[1]
+        secret: BoolArray = self._secret_cells[row, col]
+        return secret
+
     def report(
         self,
         lat: npt.ArrayLike,
@@ -116,7 +129,7 @@ class Placement:
             centres = self._grid.cell_to_latlon(row[kept], col[kept])
             lat2, lon2 = self._mechanism.sanitize_many(*centres, rng=rng)
             return Reports(lat2, lon2, kept, tally, None)
-        index = np.asarray(self._metric.locations.owner[row[kept], col[kept]], dtype=np.int64)
+        index = self._locations(row[kept], col[kept])
         lat2, lon2 = self._grid.cell_to_latlon(*self._draw(index, rng, whose))
         return Reports(np.asarray(lat2), np.asarray(lon2), kept, tally, index)
 
@@ -129,7 +142,8 @@ class Placement:
         row, col = self._grid.xy_to_cell(x, y)
         outside = (row < 0) & ~missing
         self._require_order(lat[~missing], lon[~missing], outside[~missing])
-        frame = ~missing & ~outside & ~self._secret_cells[row, col]
+        frame = ~missing & ~outside
+        frame[frame] = ~self._may_be_secret(row[frame], col[frame])
         kept, tally = self._judge(missing, outside, frame)
         if self.policy == "snap":
             row, col = self._snap(x, y)

@@ -46,12 +46,11 @@ def sanitize_request(
             require_writable(path)
     metric = None if file is None else load(file)
     rng = None if seed is None else SeededRandom(seed)
-    if lat is not None and lon is not None and ledger is None and outside == "error":
-        tiled = _of_tiles(kind, metric, **choices)
-        if tiled is not None:
-            place = tiled.sanitize(lat, lon, rng=rng)
-            return _one([place[0]], [place[1]], kind, seeded=seed is not None)
-    mechanism = choose_mechanism(kind, metric, user=user, **choices)
+    tiled = _of_tiles(kind, metric, **choices)
+    if tiled is not None and lat is not None and lon is not None and ledger is None and outside == "error":
+        place = tiled.sanitize(lat, lon, rng=rng)
+        return _one([place[0]], [place[1]], kind, seeded=seed is not None)
+    mechanism = choose_mechanism(kind, metric, user=user, **choices) if tiled is None else tiled
     if source is None:
         reports = sanitize_arrays(mechanism, np.array([lat]), np.array([lon]), outside=outside, rng=rng)
         if ledger is not None:
@@ -75,11 +74,19 @@ def sanitize_request(
 
 
 def _of_tiles(
-    kind: str, metric: Metric | None, *, measure: str, certified: bool, remap: bool, sticky_key: str | None, **_: Any
+    kind: str,
+    metric: Metric | None,
+    *,
+    measure: str,
+    certified: bool,
+    remap: bool,
+    sticky_key: str | None,
+    **laplace: Any,
 ) -> TiledMechanism | None:
     """The mechanism that opens only the tiles it needs, if the metric is in tiles and nothing asks for all of them."""
     whole = certified or remap or sticky_key is not None or measure not in ("mass", "uniform")
-    if kind != "elastic" or whole or not isinstance(metric, TiledMetric):
+    misplaced = any(value is not None for value in laplace.values())
+    if kind != "elastic" or whole or misplaced or not isinstance(metric, TiledMetric):
         return None
     return TiledMechanism(metric, output=measure)
 

@@ -174,6 +174,9 @@ class Sticky:
 
 def metric_id(metric: Any) -> str:
     """A name of a metric made of all that its distances and reports depend on; 32 hexadecimal digits."""
+    known: str | None = getattr(metric, "identity", None)  # of a metric in tiles, made when these were
+    if known is not None:
+        return known
     grid, digest = metric.grid, hashlib.sha256()
     digest.update(repr((grid.area, grid.cell_m, grid.rows, grid.cols, metric.n)).encode())
     for array in (metric.mass_units, metric.fence, metric.locations.size, *metric.edge_units()):

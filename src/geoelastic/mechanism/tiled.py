@@ -25,7 +25,7 @@ from ..errors import FrameError, require_count
 from ..levels import IntArray
 from ..metric.tiled_metric import BLOCK_CELLS, TiledMetric
 from ..metric.tiled_search import TiledSearch
-from .randomness import RandomSource, SystemRandom
+from .randomness import RandomSource, SeededRandom, SystemRandom
 from .sampler import Sampler, _Line
 from .weights import HALF, Weights, exponent_fraction, make_weights
 
@@ -55,6 +55,33 @@ class TiledMechanism:
     def sample(self, i: int, size: int = 1, *, rng: RandomSource | None = None) -> npt.NDArray[np.int64]:
         """Reported locations drawn from location i, each independently."""
         return self._draw(i, [SystemRandom() if rng is None else rng] * require_count("size", size))[0]
+
+    @property
+    def exponent(self) -> Fraction:
+        return self.weights.exponent
+
+    def sample_cells(
+        self, i: npt.ArrayLike, *, rng: RandomSource | None = None
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """(rows, columns) of one reported cell for each secret location in `i`; repeated locations share their search,
+        and locations of one tile follow each other."""
+        unique, where = np.unique(np.asarray(i, dtype=np.int64).ravel(), return_inverse=True)
+        leaves = np.empty((where.size, 3), np.int64)
+        for k, location in enumerate(unique.tolist()):
+            here = np.flatnonzero(where == k)
+            source: RandomSource = SystemRandom() if rng is None else SeededRandom(rng.bytes(32))
+            leaves[here] = self._draw(location, [source] * here.size)[1]
+        cells = SystemRandom() if rng is None else rng
+        row, col, size = leaves.T
+        place = np.array([cells.below(side * side) if side > 1 else 0 for side in size.tolist()], dtype=np.int64)
+        return row + place // size, col + place % size
+
+    def sanitize_frame(self, frame: Any, **options: Any) -> Any:
+        """A table of places (pandas, GeoPandas or pyarrow) with each place replaced by a report; see
+        `tables.sanitize_frame`."""
+        from .tables import sanitize_frame
+
+        return sanitize_frame(self, frame, **options)
 
     def sanitize(self, lat: float, lon: float, *, rng: RandomSource | None = None) -> tuple[float, float]:
         """A report for a place: the centre of a cell, drawn evenly from those of the reported location."""

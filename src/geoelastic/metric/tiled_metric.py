@@ -22,9 +22,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .. import _kernels as kernels
 from ..area import Area
 from ..errors import FileError, InputError, OutsideError, require_choice
-from ..levels import FloatArray, IntArray
+from ..levels import FloatArray, IntArray, units_to_mass
 from ..locations import Grid, Locations
 from .conformal import conformal_graph
 from .graph import Graph
@@ -123,6 +124,24 @@ class TiledMetric(Metric):
         """The number of the first location of each tile, and the number of all at the end."""
         return np.array([tile["first"] for tile in self.content["tiles"]] + [self.n], np.int64)
 
+    @property
+    def totals(self) -> dict[str, Any]:
+        """What the manifest says of all locations: their layout and number, how many can be secrets, fences, mass."""
+        mass = sum(tile["mass"] for tile in self.content["tiles"])
+        return {
+            "layout": "adaptive",
+            "locations": self.n,
+            "secrets": self.certificate["secret_outside_fences"],
+            "fences": 0,
+            "mass": float(units_to_mass(mass)),
+        }
+
+    @property
+    def identity(self) -> str | None:
+        """The name by which ledgers know the metric, if its manifest says so."""
+        found: str | None = self.content.get("identity")
+        return found
+
     def window(self, box: Box, tiles: list[int] | None = None, *, edges: bool = True) -> tuple[Window, IndexArray]:
         """The locations of a box (cut at multiples of 64 cells) with their neighbours, and their scales."""
         chosen = self.tiling.meeting(box) if tiles is None else tiles
@@ -165,6 +184,21 @@ class TiledMetric(Metric):
         hit &= (leaves[:, 1] <= col) & (col < leaves[:, 1] + leaves[:, 2])
         return int(self.first[tile]) + int(np.flatnonzero(hit)[0])
 
+    def at_cells(self, row: npt.ArrayLike, col: npt.ArrayLike) -> tuple[IntArray, npt.NDArray[np.bool_]]:
+        """The location of each cell and whether it may be a secret; opens the tiles of these cells only."""
+        rows, cols = np.asarray(row, np.int64), np.asarray(col, np.int64)
+        index, secret = np.empty(rows.shape, np.int64), np.empty(rows.shape, bool)
+        places, which = np.unique(np.stack([rows, cols]) // self.tiling.side, axis=1, return_inverse=True)
+        for k, place in enumerate(places.T.tolist()):
+            here, tile = which.ravel() == k, self.tiling.tile_of(*(part * self.tiling.side for part in place))
+            leaves, box = self._leaves(tile), self.tiling.box(tile)
+            low = np.array([box.row, box.col, 0], np.int32)
+            owner = kernels.paint_owner(*box.shape, *np.ascontiguousarray((leaves - low).T))
+            number = owner[rows[here] - box.row, cols[here] - box.col]
+            index[here] = self.first[tile] + number
+            secret[here] = self._outside_frame(*leaves[number].T)
+        return index, secret
+
     def latlon(self, i: int) -> tuple[float, float]:
         row, col, size = self.leaf(i)
         half = (size - 1) / 2
@@ -172,9 +206,12 @@ class TiledMetric(Metric):
         return float(lat), float(lon)
 
     def is_secret(self, i: int) -> bool:
-        row, col, size = self.leaf(i)
+        return bool(self._outside_frame(*self.leaf(i)))
+
+    def _outside_frame(self, row: Any, col: Any, size: Any) -> Any:
         margin, rows, cols = self.frame_cells, self.grid.rows, self.grid.cols
-        return margin <= row and row + size <= rows - margin and margin <= col and col + size <= cols - margin
+        low = (margin <= row) & (margin <= col)
+        return low & (row + size <= rows - margin) & (col + size <= cols - margin)
 
     def near(self, area: Area, *, margin_cells: int = MARGIN_CELLS) -> tuple[Metric, tuple[int, int]]:
         """The part of the map around `area` as a metric of its own, and its south-west cell in the map; only the

@@ -6,9 +6,11 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..levels import units_to_level
 from ..metric.tiled_metric import BLOCK_CELLS, FORMAT, FORMAT_VERSION, MANIFEST, measure_units, tile_weights
@@ -36,6 +38,7 @@ def write_manifest(run: Run, info: dict[str, Any], margins: dict[int, int], upda
         "n": first,
         "tiles": tiles,
         "measures": _measures(run, tiles),
+        "identity": _identity(run, tiles),
         "certificate": _certificate(run, tiles, margins, update),
         "info": info,
     }
@@ -129,19 +132,43 @@ def _ratio(checks: list[dict[str, Any]]) -> dict[str, Any]:
 def _digest(run: Run, tiles: list[dict[str, Any]]) -> str:
     """The hash that `verify` takes of the whole graph, worked out tile by tile."""
     state = hashlib.sha256()
+    for name in ("tail", "tip", "level", "mass"):
+        for part in _column(run, tiles, name):
+            state.update(part.astype("<i8").tobytes())
+    for tile in tiles:
+        state.update(bytes(8 * tile["n"]))
+    return state.hexdigest()
+
+
+def _identity(run: Run, tiles: list[dict[str, Any]]) -> str:
+    """The name that ledgers and sticky reports know a metric by (`mechanism.sticky.metric_id`), tile by tile."""
+    grid, n, state = run.plan.grid, _number(tiles), hashlib.sha256()
+    edges = sum(summary["arcs"] for summary in run.summaries["link"].values()) // 2
+    state.update(repr((grid.area, grid.cell_m, grid.rows, grid.cols, n)).encode())
+    kinds = {"mass": ("<i8", n), "fence": ("<i4", n), "size": ("<i4", n)}
+    kinds |= dict.fromkeys(("tail", "tip", "level"), ("<i4", edges))
+    for name, (dtype, count) in kinds.items():
+        state.update(f"{dtype}{(count,)}".encode())
+        for part in _column(run, tiles, name):
+            state.update(part.astype(dtype).tobytes())
+    return state.hexdigest()[:32]
+
+
+def _column(run: Run, tiles: list[dict[str, Any]], name: str) -> Iterator[npt.NDArray[Any]]:
+    """One column of the whole metric, tile by tile: of its locations, or of its edges, each from its earlier end."""
     first = np.array([tile["first"] for tile in tiles], np.int64)
-    for part in ("tail", "tip"):
-        for number, tile in enumerate(tiles):
+    for number, tile in enumerate(tiles):
+        if name in ("mass", "size", "fence"):
+            columns = run.store.read_table(tile["tile"], ["exponent", "mass"])[0]
+            columns["size"] = np.left_shift(1, columns["exponent"].astype(np.int32))
+            columns["fence"] = np.zeros(tile["n"], np.int32)
+            yield columns[name]
+        elif name == "level":
+            yield run.store.read_table(run.names["check"][number])[0]["level"]
+        else:
             degree, slot, step = unpack_rows(run.store.read_table(tile["edges"])[0])
             around = np.array(run.plan.tiling.around(number))[slot]
             own = np.repeat(np.arange(degree.size, dtype=np.int64), degree)
             later = (around > number) | ((around == number) & (step > 0))
-            ends = first[number] + own if part == "tail" else first[around] + own + step
-            state.update(ends[later].astype("<i8").tobytes())
-    for number in range(len(tiles)):
-        state.update(run.store.read_table(run.names["check"][number])[0]["level"].astype("<i8").tobytes())
-    for tile in tiles:
-        state.update(run.store.read_table(tile["tile"])[0]["mass"].astype("<i8").tobytes())
-    for tile in tiles:
-        state.update(bytes(8 * tile["n"]))
-    return state.hexdigest()
+            ends = first[number] + own if name == "tail" else first[around] + own + step
+            yield ends[later]
