@@ -252,6 +252,32 @@ def _as_plain(metric: TiledMetric) -> ge.Metric:
 def test_fences_go_into_extracts(tiled: TiledMetric) -> None:
     with pytest.raises(InputError, match="extract"):
         tiled.with_fences([])
+    lat, lon = map(float, tiled.grid.cell_to_latlon(130, 60))
+    city = extract(tiled, ge.Area.around(lat, lon, size_km=12))
+    ring = [(lon + 0.003 * x, lat + 0.002 * y) for x, y in ((-1, -1), (1, -1), (1, 1), (-1, 1), (-1, -1))]
+    fenced = city.with_fences([{"type": "Polygon", "coordinates": [ring]}])
+    assert fenced.certificate["fences"]["number"] == 1
+    assert fenced.certificate["ok"]
+    assert fenced.fence[fenced.locate(lat, lon)] == 1
+
+
+@pytest.mark.parametrize("misfit", ["step", "slot", "rows"])
+def test_tiles_that_do_not_fit_together_are_told(folder: Path, tmp_path: Path, misfit: str) -> None:
+    """A whole file, with a right checksum, of another map."""
+    metric = open_tiles(_broken(folder, tmp_path))
+    place = tuple(map(float, metric.grid.cell_to_latlon(64, 64)))
+    name = metric.content["tiles"][metric.tile_of(metric.locate(*place))]["edges"]
+    columns, summary = metric.store.read_table(name)
+    slot, step = columns["slot"].copy(), columns["step"].copy()
+    if misfit == "step":
+        step += 1_000_000
+    elif misfit == "slot":
+        slot &= 0x80
+    else:
+        slot &= 0x7F
+    metric.store.write_table(name, {"slot": slot, "step": step}, summary)
+    with pytest.raises(FileError, match="do not fit together"):
+        TiledMechanism(open_tiles(metric.store.root)).sanitize(*place, rng=SeededRandom(1))
 
 
 def _measure(tiled: TiledMetric, output: str) -> Any:

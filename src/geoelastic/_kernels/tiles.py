@@ -9,8 +9,8 @@ from .conformal import SHIFT
 from .layout import centre_distance
 from .paths import DISTANCE, ENTRIES, LIVE, SETTLED, UNREACHABLE, begin, clear, expand, workspace
 
-#: What `expand_tiles` says when all is settled, and when a weight is too long for its buckets.
-ALL_SETTLED, FEW_BUCKETS = -1, -2
+#: What `expand_tiles` says: all is settled; a weight is too long for the buckets; a neighbour is none of its tile's.
+ALL_SETTLED, FEW_BUCKETS, _NO_NEIGHBOUR = -1, -2, -3
 #: Tiles around a tile, itself among them.
 SLOTS = 9
 
@@ -85,9 +85,9 @@ def expand_tiles(
     is not open. Neighbours are as in `assemble`; the lower seven bits of `slot` count. `span`: the least and largest
     2 x row + size and 2 x col + size of all vertices that have been touched.
 
-    Returns ALL_SETTLED; or FEW_BUCKETS; or t * SLOTS + s where the tile in slot s around t is needed first. Called
-    again with that mended it goes on: what was queued before is queued rightly, for its vertex is settled only when
-    all its neighbours have been seen.
+    Returns ALL_SETTLED; FEW_BUCKETS; t * SLOTS + s where the tile in slot s around t is needed first; or another
+    negative number if the tiles do not fit together. Called again with the fault mended it goes on: what was queued
+    before is queued rightly, for its vertex is settled only when all its neighbours have been seen.
     """
     mask = np.int64(head.size - 1)
     d, used, settled, live = state[DISTANCE], state[ENTRIES], state[SETTLED], state[LIVE]
@@ -112,6 +112,9 @@ def expand_tiles(
                 outcome = np.int64(tile * SLOTS + (slot[a] & 0x7F))
                 break
             u = offset[other] + (v - offset[tile]) + step[a]
+            if not offset[other] <= u < offset[other + 1]:
+                outcome = np.int64(_NO_NEIGHBOUR)
+                break
             length = centre_distance(row[v], col[v], size[v], row[u], col[u], size[u])
             weight = (length * (np.int64(scale[v]) + scale[u])) >> SHIFT
             if weight > mask:

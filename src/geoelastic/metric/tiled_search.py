@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _kernels as kernels
+from ..errors import FileError
 from ..levels import IntArray
 from .tiled_metric import TiledMetric
 from .tiled_window import ROW_START
@@ -102,11 +103,18 @@ class TiledSearch:
             if told == kernels.FEW_BUCKETS:
                 dist, head, vertices, links, _, state = self.space
                 self._head = kernels.more_buckets(head, vertices, links, dist, state, 2 * head.size)
-            else:
-                rank, slot = divmod(told, kernels.SLOTS)
-                tile = list(self._ranks)[rank]
-                self._open(self._metric.tiling.around(tile)[slot])
+                continue
+            rank, slot = divmod(told, kernels.SLOTS)
+            tile = (
+                -1 if told == kernels.NO_SUCH_NEIGHBOUR else self._metric.tiling.around(list(self._ranks)[rank])[slot]
+            )
+            if tile < 0:
+                raise self._misfit()
+            self._open(tile)
         return bool(self._state[kernels.LIVE])
+
+    def _misfit(self) -> FileError:
+        return FileError(f"{self._metric.store.root}: corrupt: its tiles do not fit together")
 
     def _run(self, limit: int) -> int:
         at = self._columns
@@ -159,16 +167,21 @@ class TiledSearch:
         """Put a tile behind those that are open."""
         if tile in self._ranks:
             return
+        if tile < 0:
+            raise self._misfit()
         metric = self._metric
         columns, edges, leaves = metric.open_tile(tile)
         n, arcs = leaves.shape[0], edges["slot"].size
+        begins = np.flatnonzero(edges["slot"] >= ROW_START)
+        if begins.size != n:
+            raise self._misfit()
         for name, part in zip(("row", "col", "size"), leaves.T, strict=True):
             self._columns[name].add(part, n)
         self._columns["scale"].add(columns["scale"], n)
         self._columns["measure"].add(metric.measure_of(columns, self._output), n)
         before = self._slot.array.size
         self._start.drop_last()
-        self._start.add(before + np.flatnonzero(edges["slot"] >= ROW_START), n)
+        self._start.add(before + begins, n)
         self._start.add(before + arcs, 1)
         for arc, part in ((self._slot, edges["slot"]), (self._step, edges["step"])):
             arc.add(part, arcs)
