@@ -104,13 +104,10 @@ class TiledSearch:
                 dist, head, vertices, links, _, state = self.space
                 self._head = kernels.more_buckets(head, vertices, links, dist, state, 2 * head.size)
                 continue
-            rank, slot = divmod(told, kernels.SLOTS)
-            tile = (
-                -1 if told == kernels.NO_SUCH_NEIGHBOUR else self._metric.tiling.around(list(self._ranks)[rank])[slot]
-            )
-            if tile < 0:
+            if told < 0:
                 raise self._misfit()
-            self._open(tile)
+            rank, slot = divmod(told, kernels.SLOTS)
+            self._open(self._metric.tiling.around(list(self._ranks)[rank])[slot])
         return bool(self._state[kernels.LIVE])
 
     def _misfit(self) -> FileError:
