@@ -172,7 +172,7 @@ def columns_digest(columns: Mapping[str, npt.NDArray[Any]]) -> str:
     state = hashlib.sha256()
     for name, array in sorted(columns.items()):
         state.update(f"{name}:{array.dtype.str}:{array.size};".encode())
-        state.update(np.ascontiguousarray(array).tobytes())
+        state.update(np.ascontiguousarray(array).data)
     return state.hexdigest()
 
 
