@@ -15,7 +15,7 @@ import geoelastic as ge
 from geoelastic.fences import disc
 from geoelastic.metric import Graph
 from geoelastic.metric.paper import build_paper_graph, candidate_order
-from maps import PARIS, edge_list, small_mass, small_metric
+from maps import PARIS, ROWS, edge_list, small_mass, small_metric
 from reference.graphs import INF, floyd_warshall, holds
 from reference.layouts import conformal_weight, neighbour_pairs
 from reference.paper import paper_edges
@@ -42,13 +42,13 @@ def test_distances_equal_floyd_warshall_and_the_requirement_holds_by_definition(
     ids=["linear", "step", "custom"],
 )
 def test_any_requirement(method, layout, requirement):
-    metric = small_metric(method, layout, requirement=requirement, l_top=0.9, rows=8, cols=8)
+    metric = small_metric(method, layout, requirement=requirement, l_top=0.9, rows=5, cols=6)
     for i in range(metric.n):
         distances = list(metric.distance_units_from(i))
         assert holds(distances, metric.mass_units, requirement, metric.l_from, metric.l_top)
 
 
-@given(st.integers(3, 9), st.integers(3, 9), st.integers(0, 10**6), st.sampled_from(WAYS))
+@given(st.integers(3, ROWS - 1), st.integers(3, ROWS - 1), st.integers(0, 10**6), st.sampled_from(WAYS))
 @settings(max_examples=12)
 def test_any_small_map(rows, cols, seed, way):
     metric = small_metric(*way, rows=rows, cols=cols, seed=seed, l_top=0.6, frame=0.03)
@@ -58,6 +58,7 @@ def test_any_small_map(rows, cols, seed, way):
         assert holds(distances, metric.mass_units, metric.requirement, metric.l_from, metric.l_top)
 
 
+@pytest.mark.jit  # contrasts need room: 196 cells
 @pytest.mark.parametrize("method", ["conformal", "paper"])
 @pytest.mark.parametrize("contrast", ["block", "desert", "steep", "even"])
 def test_hard_maps(method, contrast):
@@ -200,6 +201,7 @@ def test_bad_options_are_refused(options):
         ge.build_metric(small_mass(), **options)
 
 
+@pytest.mark.jit  # three builds of 144 cells, so that there are passes to stop between
 def test_a_stopped_paper_build_goes_on_to_the_identical_file(tmp_path, monkeypatch):
     from geoelastic.metric import checkpoint
 
@@ -238,6 +240,7 @@ def test_a_checkpoint_of_other_inputs_is_not_used(tmp_path, monkeypatch):
     assert [list(a) for a in other.graph.edges()] == [list(a) for a in fresh.graph.edges()]
 
 
+@pytest.mark.jit  # 288 cells: submaps must be larger than what their locations reach
 def test_submaps_merged_and_run_again_give_a_metric_that_holds():
     mass = small_mass(16, 18, low=0.1)
     metric = ge.build_metric(mass, method="paper", l_top=0.7, submaps=2)

@@ -63,6 +63,7 @@ def test_every_triple_on_a_small_map(method, output):
     assert 0.1 < worst_use(metric, rows) <= 1
 
 
+@pytest.mark.jit  # three million triples
 def test_every_triple_on_the_largest_brute_force_map():
     metric = small_metric("conformal", "uniform", rows=12, cols=12, l_top=0.8)
     assert worst_use(metric, exact_rows(ge.ElasticMechanism(metric))) <= 1
@@ -118,12 +119,13 @@ def test_with_an_exponent_just_above_the_certified_one_some_pair_exceeds_d():
 
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_a_certified_exponent_is_private_and_more_than_half_where_the_map_is_kind(output):
-    metric = small_metric("conformal", "uniform", rows=8, cols=8, l_top=0.8)
+    metric = small_metric("conformal", "uniform", rows=6, cols=6, l_top=0.8)
     mechanism = ge.ElasticMechanism(metric, output=output, exponent="certified")
     assert mechanism.exponent >= HALF
     assert worst_use(metric, exact_rows(mechanism)) <= 1
 
 
+@pytest.mark.jit  # 121 cells: what is away from the border must be a map of its own
 def test_away_from_the_border_more_than_the_half_is_earned_back_and_holds():
     """Private for the inner metric: all pairs of its secrets, all reports, in integers; one step more is too much."""
     metric = small_metric("conformal", "uniform", rows=11, cols=11, l_top=0.5, l_from=0.3)
@@ -160,7 +162,7 @@ def test_loss_is_the_worst_log_ratio():
 
 @pytest.mark.parametrize("layout", ["adaptive", "uniform"])
 def test_fences_inside_even_outside_private_across_nothing(layout):
-    metric = small_metric("conformal", layout, rows=9, cols=9, l_top=0.8, fences=[disc(*PARIS, 160)])
+    metric = small_metric("conformal", layout, rows=7, cols=7, l_top=0.7, fences=[disc(*PARIS, 160)])
     mechanism = ge.ElasticMechanism(metric)
     inside, outside = np.flatnonzero(metric.fence), np.flatnonzero(metric.fence == 0)
     area = metric.locations.area_cells
@@ -198,7 +200,7 @@ def test_bad_exponents_are_refused(bad):
         exponent_fraction(bad)
 
 
-@pytest.mark.jit
+@pytest.mark.jit  # 3,600 cells: the border must be far away
 def test_no_quality_gives_geo_indistinguishability_back():
     quality = ge.Quality(Grid.of_shape((60, 60), 300, PARIS), np.zeros((60, 60)))
     metric = ge.build_metric(
@@ -210,7 +212,7 @@ def test_no_quality_gives_geo_indistinguishability_back():
     assert errors.max() / errors.min() < 1.05
 
 
-@pytest.mark.jit
+@pytest.mark.jit  # 48,400 cells, for the same reason
 def test_the_error_on_an_even_density_is_what_theory_says_for_the_metric_built():
     """With the requirement met within 300 m, exp(-d/2) errs by 4 x 300 / ln 2 = 1731 m in the plane; the paper's 870
     m is planar Laplace's 2 x 300 / ln 2. The metric built holds somewhat more mass than required, and its octagonal
