@@ -15,6 +15,7 @@ Each kernel has a slow, obviously right twin in ``tests/reference``.
 
 from .conformal import SCALE_BITS, conformal_weights, share
 from .coverage import coverage
+from .lanes import FAR, LANES, REACHED, lane_workspace, lanes_begin, lanes_clear, lanes_expand
 from .layout import LENGTH_BITS, centre_distance, neighbours, paint_owner, touching, unpack_leaves
 from .paper import merge_edges, paper_pass
 from .paths import (
@@ -38,9 +39,12 @@ from .verify import adjacency, check_balls
 
 __all__ = [
     "ALL_SETTLED",
+    "FAR",
     "FEW_BUCKETS",
+    "LANES",
     "LENGTH_BITS",
     "LIVE",
+    "REACHED",
     "SCALE_BITS",
     "SETTLED",
     "SLOTS",
@@ -59,6 +63,10 @@ __all__ = [
     "expand",
     "expand_tiles",
     "find_in_shell",
+    "lane_workspace",
+    "lanes_begin",
+    "lanes_clear",
+    "lanes_expand",
     "largest_difference",
     "mean_distance",
     "mean_distances",

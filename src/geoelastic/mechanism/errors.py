@@ -82,7 +82,7 @@ def _profiles(
     with progress_bar("error", sources.size, show=progress) as bar:
         parts = in_parts(
             lambda some: kernels.profiles(
-                graph.start, graph.index, graph.weight, graph.buckets, mechanism.measure, tables, periods,
+                graph.start, graph.index, graph.weight, mechanism.measure, tables, periods,
                 at.row, at.col, at.size, some, bins, bin_cells,
             ),
             sources, workers=workers, bar=bar,
