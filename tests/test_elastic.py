@@ -70,7 +70,7 @@ def test_lazy_draws_give_every_location_exactly_its_stretch_of_the_line(output, 
     metric = small_metric("conformal", "uniform", rows=4, cols=5, l_top=0.8)
     stretched = ge.Metric(
         metric.locations, metric.mass_units,
-        ge.metric.Graph(metric.graph.start, metric.graph.index, metric.graph.weight * 40),
+        ge.metric.Graph(metric.graph.start, metric.graph.index, metric.graph.weight * 20),
         metric.fence, "paper", l_top=1.0,
     )  # fmt: skip
     mechanism = ge.ElasticMechanism(stretched, output=output, exponent=exponent)

@@ -171,13 +171,11 @@ def test_fences_inside_even_outside_private_across_nothing(layout):
         assert np.allclose(row[inside], area[inside] / area[inside].sum(), rtol=1e-12)
         assert (row[outside] == 0).all()
         assert mechanism.loss(int(i), int(inside[0])) == 0
-    rows = {
-        int(i): exact_probabilities(metric.distance_units_from(int(i)), mechanism.measure, mechanism.weights)
-        for i in outside
-    }
+    units = {int(i): metric.distance_units_from(int(i)) for i in outside}
+    rows = {i: exact_probabilities(d, mechanism.measure, mechanism.weights) for i, d in units.items()}
     assert all(row[int(j)] == 0 for row in rows.values() for j in inside)
     for x, y in product(rows, repeat=2):
-        bound = exp_lower(int(metric.distance_units_from(x)[y]))
+        bound = exp_lower(int(units[x][y]))
         assert all(a <= bound * b for a, b in zip(rows[x], rows[y], strict=True))
     assert mechanism.loss(int(inside[0]), int(outside[0])) == math.inf
 
