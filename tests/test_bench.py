@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from geoelastic.bench import build, paths, report, scale
+from geoelastic.bench import build, growth, paths, report, scale
 from geoelastic.bench._seams import seam_rows
 from geoelastic.bench._tools import markdown, synthetic_mass
 from geoelastic.scale import InlineEngine, Job
@@ -38,6 +38,13 @@ def test_paths() -> None:
         "scipy.sparse.csgraph.dijkstra", "geoelastic", "scipy.sparse.csgraph.dijkstra", "geoelastic", "geoelastic",
     ]  # fmt: skip
     assert all(row["times_scipy"] > 0 and row["million_relaxations"] > 0 for row in rows)
+
+
+def test_growth() -> None:
+    rows = growth.run(sides=(30, 50))["rows"]
+    assert [row["cells"] for row in rows] == ["30 x 30", "50 x 50"]
+    assert min(row["times_least"] for row in rows) == 1
+    assert all(row["violations"] == 0 for row in rows)
 
 
 def test_scale(tmp_path: Path) -> None:
