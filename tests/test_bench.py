@@ -41,8 +41,8 @@ def test_paths() -> None:
 
 
 def test_growth() -> None:
-    rows = growth.run(sides=(30, 50))["rows"]
-    assert [row["cells"] for row in rows] == ["30 x 30", "50 x 50"]
+    rows = growth.run(sides=(60, 90))["rows"]
+    assert [row["cells"] for row in rows] == ["60 x 60", "90 x 90"]
     assert min(row["times_least"] for row in rows) == 1
     assert all(row["violations"] == 0 for row in rows)
 
