@@ -21,6 +21,8 @@ Result = TypeVar("Result")
 
 #: Small enough for a lively progress bar, large enough that a kernel's workspace is worth its allocation.
 _PART = 2048
+#: A short list is still cut into so many parts, of so many items at least, that no thread waits long for the others.
+_FEW_PARTS, _LEAST = 8, 64
 
 
 def worker_count(workers: int | None) -> int:
@@ -37,7 +39,8 @@ def in_parts(
     done: float = 0,
 ) -> list[Result]:
     """function(part) for consecutive parts of `items`; the parts do not depend on the number of workers."""
-    parts = np.array_split(items, max(1, min(len(items), -(-len(items) // _PART), 4096)))
+    many = max(min(_FEW_PARTS, len(items) // _LEAST), -(-len(items) // _PART))
+    parts = np.array_split(items, max(1, min(many, 4096)))
     results: list[Result] = []
     with ThreadPoolExecutor(worker_count(workers)) as pool:
         for part, result in zip(parts, pool.map(function, parts), strict=True):
