@@ -88,41 +88,48 @@ def build_metric(
     plan = make_plan(mass, requirement, layout, l_from, l_top, fences, frame_cells)
     scale = None
     if method == "conformal":
-        neighbours = plan.locations.neighbours(plan.fence)
-        sources = np.flatnonzero(plan.secret & (plan.fence == 0)).astype(np.int32)
-        require_connected_mass(
-            conformal_graph(neighbours, np.ones(plan.locations.n, np.int32)), plan.mass_units, plan.table, sources
-        )
-        scale = solve_scales(
-            plan.locations,
-            neighbours,
-            plan.mass_units,
-            plan.cells,
-            plan.table,
-            sources,
-            workers=workers,
-            progress=progress,
-        )
-        graph = conformal_graph(neighbours, scale)
+        graph, scale = _conformal(plan, workers, progress)
     else:
-        keeper = Checkpoint.at(checkpoint, plan, strategy=strategy, literal=literal, submaps=submaps)
-        state = keeper.read()
-        if state is None and _checked_submaps(submaps, layout) > 1:
-            state = state_from_submaps(
-                plan.locations, plan.mass_units, plan.table, plan.fence, parts=submaps, frame=SUBMAP_FRAME,
-                strategy=strategy, literal=literal, workers=workers, progress=progress,
-            )  # fmt: skip
-        graph = build_paper_graph(
-            plan.locations, plan.mass_units, plan.table, plan.fence, plan.secret, strategy=strategy, literal=literal,
-            state=state, on_pass=keeper.write, workers=workers, progress=progress,
-        )  # fmt: skip
-        keeper.done()
+        graph = _paper(plan, strategy, literal, _checked_submaps(submaps, layout), checkpoint, workers, progress)
     info = dict(mass.info) | {"built_with": f"geoelastic {__version__}"}
     metric = Metric(
         plan.locations, plan.mass_units, graph, plan.fence, method, requirement=requirement, l_from=l_from, l_top=l_top,
         frame_cells=frame_cells, scale=scale, info=info,
     )  # fmt: skip
     return certified(metric, workers=workers, progress=progress)
+
+
+def _conformal(plan: Plan, workers: int | None, progress: bool) -> tuple[Graph, IndexArray]:
+    """The graph of a local scale a location, and the scales."""
+    neighbours = plan.locations.neighbours(plan.fence)
+    sources = np.flatnonzero(plan.secret & (plan.fence == 0)).astype(np.int32)
+    even = conformal_graph(neighbours, np.ones(plan.locations.n, np.int32))
+    require_connected_mass(even, plan.mass_units, plan.table, sources)
+    scale = solve_scales(
+        plan.locations, neighbours, plan.mass_units, plan.cells, plan.table, sources, workers=workers,
+        progress=progress,
+    )  # fmt: skip
+    return conformal_graph(neighbours, scale), scale
+
+
+def _paper(
+    plan: Plan, strategy: str, literal: bool, submaps: int, checkpoint: str | os.PathLike[str] | None,
+    workers: int | None, progress: bool,
+) -> Graph:  # fmt: skip
+    """The graph that the paper's passes give, from a checkpoint or from submaps on where there are any."""
+    keeper = Checkpoint.at(checkpoint, plan, strategy=strategy, literal=literal, submaps=submaps)
+    state = keeper.read()
+    if state is None and submaps > 1:
+        state = state_from_submaps(
+            plan.locations, plan.mass_units, plan.table, plan.fence, parts=submaps, frame=SUBMAP_FRAME,
+            strategy=strategy, literal=literal, workers=workers, progress=progress,
+        )  # fmt: skip
+    graph = build_paper_graph(
+        plan.locations, plan.mass_units, plan.table, plan.fence, plan.secret, strategy=strategy, literal=literal,
+        state=state, on_pass=keeper.write, workers=workers, progress=progress,
+    )  # fmt: skip
+    keeper.done()
+    return graph
 
 
 def certified(
