@@ -12,7 +12,7 @@ import pytest
 import geoelastic as ge
 from geoelastic.fences import disc
 from geoelastic.mechanism.randomness import uniform_below
-from geoelastic.mechanism.sampler import Sampler, _Line, draw_full
+from geoelastic.mechanism.sampler import Line, Sampler, draw_full
 from maps import PARIS, small_metric
 from reference.layouts import mean_distance
 from reference.mechanism import exact_probabilities
@@ -57,7 +57,7 @@ def first_scale(mechanism, source):
     from geoelastic import _kernels as kernels
 
     kernels.begin(source, dist, head, vertices, links, state)
-    line = _Line(sampler, int(mechanism.measure[mechanism.metric.fence == 0].sum()))
+    line = Line(sampler, int(mechanism.measure[mechanism.metric.fence == 0].sum()))
     line.to_first_frontier()
     return line._first
 

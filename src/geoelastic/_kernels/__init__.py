@@ -17,6 +17,7 @@ from .conformal import SCALE_BITS, conformal_weights, share
 from .coverage import coverage
 from .lanes import FAR, LANES, REACHED, lane_workspace, lanes_begin, lanes_clear, lanes_expand
 from .layout import LENGTH_BITS, centre_distance, neighbours, paint_owner, touching, unpack_leaves
+from .near import cover, within, within_workspace
 from .paper import merge_edges, paper_pass
 from .paths import (
     LIVE,
@@ -30,6 +31,17 @@ from .paths import (
     ratios,
     shrink_factors,
     workspace,
+)
+from .pbf import (
+    beyond,
+    dense_tags,
+    find_keys,
+    find_sorted,
+    messages,
+    node_sides,
+    string_places,
+    unpack,
+    way_sides,
 )
 from .report import largest_difference, report_distances, square_masses
 from .rings import simple_rings
@@ -53,16 +65,21 @@ __all__ = [
     "adjacency",
     "assemble",
     "begin",
+    "beyond",
     "centre_distance",
     "check_balls",
     "clear",
     "conformal_weights",
+    "cover",
     "coverage",
+    "dense_tags",
     "distances",
     "distances_from_any",
     "expand",
     "expand_tiles",
     "find_in_shell",
+    "find_keys",
+    "find_sorted",
     "lane_workspace",
     "lanes_begin",
     "lanes_clear",
@@ -71,9 +88,11 @@ __all__ = [
     "mean_distance",
     "mean_distances",
     "merge_edges",
+    "messages",
     "met_flags",
     "more_buckets",
     "neighbours",
+    "node_sides",
     "paint_owner",
     "paper_pass",
     "profiles",
@@ -83,8 +102,13 @@ __all__ = [
     "shrink_factors",
     "simple_rings",
     "square_masses",
+    "string_places",
     "to_first_frontier",
     "touching",
+    "unpack",
     "unpack_leaves",
+    "way_sides",
+    "within",
+    "within_workspace",
     "workspace",
 ]

@@ -27,6 +27,7 @@ from ..metric.threads import worker_count
 from .measures import output_measure
 from .randomness import RandomSource, SeededRandom, SystemRandom
 from .sampler import Sampler, draw_full
+from .shared import Group, SharedSampler, groups_of
 from .weights import HALF, exponent_fraction, make_weights
 
 __all__ = ["ElasticMechanism"]
@@ -121,23 +122,20 @@ class ElasticMechanism:
         if secrets.size and not self._metric.secret[secrets].all():
             raise FrameError("some locations are in the frame: they may be reported but not be hidden")
         unique, where = np.unique(secrets, return_inverse=True)
-        order = np.argsort(where, kind="stable")
-        counts = np.bincount(where, minlength=unique.size)
+        rows = np.split(np.argsort(where, kind="stable"), np.cumsum(np.bincount(where))[:-1])
         reported = np.empty(secrets.size, np.int64)
-        ends = np.cumsum(counts)
-        jobs = [(int(x), order[end - count : end]) for x, count, end in zip(unique, counts, ends, strict=True)]
-        streams: list[RandomSource | None] = [SeededRandom(rng.bytes(32)) if rng is not None else None for _ in jobs]
-        threads = min(worker_count(workers), max(1, len(jobs)))
-        groups = [range(k, len(jobs), threads) for k in range(threads)]
+        groups = self._groups(unique, rows)
+        streams: list[RandomSource | None] = [None if rng is None else SeededRandom(rng.bytes(32)) for _ in groups]
+        jobs = iter(list(zip(groups, streams, strict=True)))
 
-        def work(group: range) -> None:
+        def work(_: int) -> None:
             sampler, system = (self._sampler if threads == 1 else self._new_sampler()), SystemRandom()
-            for k in group:
-                location, places = jobs[k]
-                reported[places] = self._draw(location, [streams[k] or system] * places.size, sampler)
+            for group, stream in jobs:
+                self._draw_group(group, sampler, stream or system, reported)
 
+        threads = min(worker_count(workers), max(1, len(groups)))
         with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(work, groups))
+            list(pool.map(work, range(threads)))
         return self._cells(reported, SystemRandom() if rng is None else rng)
 
     def sanitize(self, lat: float, lon: float, *, rng: RandomSource | None = None) -> tuple[float, float]:
@@ -186,11 +184,11 @@ class ElasticMechanism:
         return expected_errors(self, **options)
 
     @cached_property
-    def _sampler(self) -> Sampler:
+    def _sampler(self) -> SharedSampler:
         return self._new_sampler()
 
-    def _new_sampler(self) -> Sampler:
-        return Sampler(self._metric.graph, self._measure, self._weights)
+    def _new_sampler(self) -> SharedSampler:
+        return SharedSampler(self._metric.graph, self._measure, self._weights)
 
     @cached_property
     def _reachable(self) -> tuple[IntArray, IntArray]:
@@ -200,25 +198,37 @@ class ElasticMechanism:
         np.add.at(totals, parts, self._measure)
         return parts, totals
 
+    def _groups(self, places: IntArray, rows: list[IntArray]) -> list[Group]:
+        """Places that share a search; each alone where there is none to share."""
+        free = np.flatnonzero(self._metric.fence[places] == 0) if self._lazy else np.zeros(0, np.int64)
+        alone = np.setdiff1d(np.arange(places.size), free)
+        shared = groups_of(self._metric.graph, places[free], [rows[k] for k in free]) if free.size else []
+        return shared + [Group(int(places[k]), [(int(places[k]), 0, rows[k])]) for k in alone]
+
+    def _draw_group(self, group: Group, sampler: SharedSampler, rng: RandomSource, out: IntArray) -> None:
+        """A location for each row of the group's places, into out[rows]."""
+        if len(group.members) == 1:
+            rows = group.members[0][2]
+            out[rows] = self._draw(group.centre, [rng] * rows.size, sampler)
+        else:
+            sampler.draw_group(group, self._reach(group.centre), rng, out)
+
     def _draw(self, i: int, rngs: list[RandomSource], sampler: Sampler) -> npt.NDArray[np.int64]:
         fence = self._metric.fence
         if fence[i] > 0:
             members = np.flatnonzero(fence == fence[i])
             ends = np.cumsum(self._metric.locations.area_cells[members])
             return members[[int(np.searchsorted(ends, rng.below(int(ends[-1])), side="right")) for rng in rngs]]
-        units = None if self._lazy else self._metric.distance_units_from(i)
-        if units is None:
-            parts, totals = self._reachable
-            total = int(totals[parts[i]])
-        else:
-            total = int(self._measure[units < UNREACHABLE].sum())
-        if total == 0:
-            raise InputError(
-                "nothing that can be reached from this location may be reported: 'output' or 'never' rule it out"
-            )
-        if units is not None:
-            return draw_full(units, self._measure, self._weights, rngs)
-        return sampler.draw(i, total, rngs)
+        if self._lazy:
+            return sampler.draw(i, self._reach(i), rngs)
+        units = self._metric.distance_units_from(i)
+        _require_reach(int(self._measure[units < UNREACHABLE].sum()))
+        return draw_full(units, self._measure, self._weights, rngs)
+
+    def _reach(self, i: int) -> int:
+        """The measure of all that can be reported from location i."""
+        parts, totals = self._reachable
+        return _require_reach(int(totals[parts[i]]))
 
     def _cells(self, reported: npt.NDArray[np.int64], rng: RandomSource) -> tuple[Any, Any]:
         """A cell drawn evenly from each reported location."""
@@ -236,3 +246,11 @@ class ElasticMechanism:
         if not self._metric.is_secret(i):
             raise FrameError("this location is in the frame: it may be reported but not be hidden")
         return int(i)
+
+
+def _require_reach(measure: int) -> int:
+    if measure == 0:
+        raise InputError(
+            "nothing that can be reached from this location may be reported: 'output' or 'never' rule it out"
+        )
+    return measure

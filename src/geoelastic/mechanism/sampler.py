@@ -16,6 +16,9 @@ measure and the bits: the JavaScript client does the same and gives the same rep
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 import numpy.typing as npt
 
@@ -25,7 +28,7 @@ from ..metric import Graph
 from .randomness import RandomSource
 from .weights import Weights
 
-__all__ = ["Sampler", "draw_full"]
+__all__ = ["Line", "Sampler", "draw_full"]
 
 STEP = 1 << LEVEL_BITS
 #: Shells looked at to find the first frontier; beyond, weights are below 2^-30.
@@ -72,12 +75,18 @@ class Sampler:
 
     def draw(self, source: int, total_measure: int, rngs: list[RandomSource]) -> npt.NDArray[np.int64]:
         """One location per random source. `total_measure`: of all locations that can be reached from the source."""
+        with self.line(source, total_measure) as line:
+            return np.array([line.throw(rng) for rng in rngs], dtype=np.int64)
+
+    @contextmanager
+    def line(self, source: int, total_measure: int) -> Iterator[Line]:
+        """The line of a source, known up to its first frontier."""
         dist, head, vertices, links, _, state = self._space
         kernels.begin(source, dist, head, vertices, links, state)
-        line = _Line(self, total_measure)
+        line = Line(self, total_measure)
         try:
             line.to_first_frontier()
-            return np.array([line.throw(rng) for rng in rngs], dtype=np.int64)
+            yield line
         finally:
             kernels.clear(dist, head, vertices, state)
 
@@ -88,7 +97,7 @@ class Sampler:
         return bool(self._space[-1][kernels.LIVE])
 
 
-class _Line:
+class Line:
     """The line of one source, as far as it is known."""
 
     def __init__(self, sampler: Sampler, total_measure: int) -> None:
@@ -129,6 +138,11 @@ class _Line:
                 if dart >= bound or not self._open:
                     break
                 self._advance()
+
+    @property
+    def distances(self) -> tuple[npt.NDArray[np.int32], int]:
+        """Distances from the source, and the frontier up to which they are known."""
+        return self._sampler._space[0], self._frontier
 
     @property
     def _rest(self) -> int:

@@ -26,7 +26,7 @@ from ..levels import IntArray
 from ..metric.tiled_metric import BLOCK_CELLS, TiledMetric
 from ..metric.tiled_search import TiledSearch
 from .randomness import RandomSource, SeededRandom, SystemRandom
-from .sampler import Sampler, _Line
+from .sampler import Line, Sampler
 from .weights import HALF, Weights, exponent_fraction, make_weights
 
 __all__ = ["TiledMechanism"]
@@ -168,7 +168,7 @@ def _gap(low: float, high: float, count: int) -> npt.NDArray[np.float64]:
     return np.maximum(np.maximum(low - (first + BLOCK_CELLS), first - high), 0.0)
 
 
-class _TiledLine(_Line):
+class _TiledLine(Line):
     """The line of one source, with the rest bounded block by block."""
 
     _sampler: _TiledSampler

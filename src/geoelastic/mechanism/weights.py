@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -43,6 +43,16 @@ class Weights:
     def period(self) -> int:
         return int(self.table.size)
 
+    @cached_property
+    def step_up(self) -> int:
+        """p/q in units of 2^-60, rounded up: no weight is more than this times the next one."""
+        numerator, denominator = _step(self.exponent)
+        return -(-(numerator << 60) // denominator)
+
+    def count_above(self, value: int) -> int:
+        """How many weights of the table are above `value`."""
+        return self.period - int(np.searchsorted(self.table[::-1], value, side="right"))
+
     def exact(self, units: int) -> Fraction:
         """w(D) as a fraction."""
         shell, place = divmod(int(units), self.period)
@@ -57,11 +67,16 @@ def exponent_fraction(exponent: float | Fraction) -> Fraction:
     return value
 
 
+def _step(exponent: Fraction) -> tuple[int, int]:
+    """p and q of an exponent."""
+    a, b = exponent.numerator, exponent.denominator << LEVEL_BITS
+    return 2 * b * b + 2 * a * b + a * a, 2 * b * b
+
+
 @lru_cache(maxsize=32)
 def make_weights(exponent: Fraction) -> Weights:
     """The weights of an exponent, by the recipe above."""
-    a, b = exponent.numerator, exponent.denominator << LEVEL_BITS
-    numerator, denominator = 2 * b * b, 2 * b * b + 2 * a * b + a * a
+    denominator, numerator = _step(exponent)
     table, value = [], 1 << TOP_BITS
     while value > 1 << (TOP_BITS - 1):
         table.append(value)
