@@ -34,8 +34,8 @@ _GROUP_M = 300.0
 class AdversaryError:
     """`per_place`: the expected loss when the secret is that place; `overall`: under the global prior.
 
-    `strategy`: for each output the index of the guess: a place for `euclidean_error` and `loss_error`; for
-    `binary_error` the channel's input whose best place is guessed.
+    `strategy`: for each output the index of the guess: a place (or what else may be guessed) for `euclidean_error` and
+    `loss_error`; for `binary_error` the channel's input whose best place is guessed.
     """
 
     per_place: FloatArray
@@ -66,11 +66,12 @@ def _favourites(channel: Channel, prior: Prior) -> tuple[FloatArray, FloatArray]
     return best, np.where(is_best, 1 / ties[rows], 0.0)
 
 
-def euclidean_error(channel: Channel, prior: Prior) -> AdversaryError:
-    """Expected metres between the place and the guess, with the optimal strategy among places."""
-    dx = prior.xy[:, None, 0] - prior.xy[None, :, 0]
-    dy = prior.xy[:, None, 1] - prior.xy[None, :, 1]
-    return _optimal(channel, prior, np.hypot(dx, dy), _neighbourhoods(prior.xy))
+def euclidean_error(channel: Channel, prior: Prior, *, guesses: FloatArray | None = None) -> AdversaryError:
+    """Expected metres between the place and the guess, with the optimal strategy among places, or among `guesses`."""
+    at = prior.xy if guesses is None else guesses
+    dx = prior.xy[:, None, 0] - at[None, :, 0]
+    dy = prior.xy[:, None, 1] - at[None, :, 1]
+    return _optimal(channel, prior, np.hypot(dx, dy), _neighbourhoods(at))
 
 
 def loss_error(channel: Channel, prior: Prior, loss: FloatArray) -> AdversaryError:

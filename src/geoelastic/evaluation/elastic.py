@@ -7,14 +7,15 @@ part, computed once (whole units of level, exact). The weights are the mechanism
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import require_positive
+from ..errors import InputError, require_positive
 from ..levels import UNREACHABLE, FloatArray, IntArray, level_to_units
 from ..mechanism.measures import output_measure
 from ..mechanism.weights import exponent_fraction, make_weights
@@ -37,27 +38,69 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class DistanceTable:
-    """`units[r]`: distances from location `inputs[r]` to all; `row_of_place`: which row a place's location has."""
+    """`units[r]`: distances from location `inputs[r]` to the locations `columns`; `row_of_place`: a place's row.
+
+    Without a `cut` the columns are all locations. With one, what lies beyond it is `UNREACHABLE`, and the columns are
+    the locations that some input reaches: a small part of a map of half a million.
+    """
 
     metric: Any
     inputs: IntArray
     row_of_place: IntArray
     units: npt.NDArray[np.int32]
+    columns: IntArray
+    cut: float | None = None
+
+    def for_places(self, prior: Prior) -> DistanceTable:
+        """The same distances for another prior, whose places lie in the same locations."""
+        locations = _locations_of(self.metric, prior)
+        rows = np.minimum(np.searchsorted(self.inputs, locations), len(self.inputs) - 1)
+        if not np.array_equal(self.inputs[rows], locations):
+            raise InputError("the places must lie in locations that the table has a row for")
+        return replace(self, row_of_place=rows)
 
 
-def distance_table(metric: Any, prior: Prior, *, workers: int = 2, progress: bool = False) -> DistanceTable:
+def distance_table(
+    metric: Any, prior: Prior, *, cut: float | None = None, workers: int = 2, progress: bool = False
+) -> DistanceTable:
     """Distances from the location of every place of the prior. The places must lie on the metric's grid."""
     inputs, rows = np.unique(_locations_of(metric, prior), return_inverse=True)
+
+    def on_threads(one: Callable[[int], None]) -> None:
+        with ThreadPoolExecutor(workers) as pool, progress_bar("distances", len(inputs), show=progress) as bar:
+            for done, _ in enumerate(pool.map(one, range(len(inputs))), start=1):
+                bar.update(done)
+
+    units, columns = _near(metric, inputs, cut, on_threads) if cut is not None else _all(metric, inputs, on_threads)
+    units.setflags(write=False)
+    return DistanceTable(metric, inputs, rows, units, columns, cut)
+
+
+def _all(metric: Any, inputs: IntArray, on_threads: Any) -> tuple[npt.NDArray[np.int32], IntArray]:
     units = np.empty((len(inputs), metric.n), dtype=np.int32)
 
     def fill(r: int) -> None:
         units[r] = metric.distance_units_from(int(inputs[r]))
 
-    with ThreadPoolExecutor(workers) as pool, progress_bar("distances", len(inputs), show=progress) as bar:
-        for done, _ in enumerate(pool.map(fill, range(len(inputs))), start=1):
-            bar.update(done)
-    units.setflags(write=False)
-    return DistanceTable(metric, inputs, rows, units)
+    on_threads(fill)
+    return units, np.arange(metric.n)
+
+
+def _near(metric: Any, inputs: IntArray, cut: float, on_threads: Any) -> tuple[npt.NDArray[np.int32], IntArray]:
+    """Distances up to `cut`, and the locations that are that near to some input."""
+    found: dict[int, tuple[IntArray, npt.NDArray[np.int32]]] = {}
+
+    def fill(r: int) -> None:
+        units = metric.distance_units_from(int(inputs[r]), cut)
+        near = np.flatnonzero(units < UNREACHABLE)
+        found[r] = near, units[near]
+
+    on_threads(fill)
+    columns = np.unique(np.concatenate([near for near, _ in found.values()]))
+    table = np.full((len(inputs), len(columns)), UNREACHABLE, dtype=np.int32)
+    for r, (near, units) in found.items():
+        table[r, np.searchsorted(columns, near)] = units
+    return table, columns
 
 
 def _locations_of(metric: Any, prior: Prior) -> IntArray:
@@ -65,8 +108,9 @@ def _locations_of(metric: Any, prior: Prior) -> IntArray:
     return owner
 
 
-def _outputs(metric: Any) -> Outputs:
-    return Outputs(np.asarray(metric.xy), metric.locations.size.astype(np.int64), float(metric.grid.cell_m))
+def _outputs(metric: Any, locations: IntArray | slice = slice(None)) -> Outputs:
+    side = metric.locations.size[locations].astype(np.int64)
+    return Outputs(np.asarray(metric.xy)[locations], side, float(metric.grid.cell_m))
 
 
 def elastic_channel(
@@ -77,6 +121,8 @@ def elastic_channel(
     With exponent 1/2 it is d-private for every metric and measure; a larger one has to be earned by the caller.
     """
     metric = table.metric
+    if table.cut is not None:
+        raise InputError("'table' must have no cut: a mechanism with a guarantee reports everywhere")
     measure, cells = output_measure(metric, output), metric.locations.area_cells.astype(np.float64)
     weight_of = _weight_by_units(exponent, int(table.units.max(where=table.units < UNREACHABLE, initial=0)))
     fenced = metric.fence[table.inputs] > 0
@@ -132,21 +178,31 @@ def paper_channel(
     certain. It is here to compare with the paper's figures, not to be used.
     """
     metric = table.metric
-    limit = level_to_units(2 * metric.l_top if cut is None else require_positive("cut", cut))
+    cut = 2 * metric.l_top if cut is None else require_positive("cut", cut)
+    if table.cut is not None and cut > table.cut:
+        raise InputError(f"'cut' must be at most that of the table, {table.cut:g}, got {cut:g}")
     if area is None:
-        outputs, column, label = _outputs(metric), np.arange(metric.n), "as in the paper, whole map (no guarantee)"
+        outputs, column = _outputs(metric, table.columns), np.arange(len(table.columns))
+        label = "as in the paper, whole map (no guarantee)"
     else:
         cells = np.union1d(cells_in(metric, area), prior.cell)
-        column, label = metric.locations.owner.ravel()[cells], "as in the paper, in the box (no guarantee)"
-        outputs = _single_cells(metric, cells)
+        outputs, column = _single_cells(metric, cells), _column_of(table, metric.locations.owner.ravel()[cells])
+        label = "as in the paper, in the box (no guarantee)"
     count = outputs.side.astype(np.float64) ** 2
-    weight_of = _weight_by_units(0.5, limit)
+    weight_of = _weight_by_units(0.5, level_to_units(cut))
 
     def weights(start: int, stop: int) -> FloatArray:
-        units = table.units[:, column[start:stop]]
+        at = column[start:stop]
+        units = np.where(at < 0, UNREACHABLE, table.units[:, at])
         return count[start:stop] * weight_of[np.minimum(units, len(weight_of) - 1)]
 
-    return _normalised(label, table, weights, outputs, sound=False)
+    return _normalised(name or label, table, weights, outputs, sound=False)
+
+
+def _column_of(table: DistanceTable, locations: IntArray) -> IntArray:
+    """The table's column of each location, -1 where it has none because no input is so near."""
+    at = np.minimum(np.searchsorted(table.columns, locations), len(table.columns) - 1)
+    return np.where(table.columns[at] == locations, at, -1)
 
 
 def _single_cells(metric: Any, cells: IntArray) -> Outputs:

@@ -19,7 +19,9 @@ __all__ = ["LABELS", "error_boxes", "maps", "recovery_curves", "save_figure", "t
 FORMATS = ("png", "svg", "pdf")
 #: mechanism -> (label, colour)
 LABELS = {
-    "paper": ("EM, cut as in the paper*", "#1b6ca8"),
+    "paper-run": ("EM, as the paper was run*", "#1b6ca8"),
+    "laplace=paper-run": ("PL, same utility", "#e4572e"),
+    "paper": ("EM, cut, whole map*", "#4f8dbd"),
     "laplace=paper": ("PL, same utility", "#e4572e"),
     "paper-box": ("EM, cut and in the box*", "#7ca6c9"),
     "elastic": ("EM, by mass", "#2e933c"),

@@ -28,7 +28,14 @@ from ..locations import Grid
 from .channel import Channel, Outputs
 from .prior import Prior
 
-__all__ = ["LOCATION_GUARD_EPSILON", "laplace_channel", "laplace_expected_m", "laplace_miss", "rectangle_mass"]
+__all__ = [
+    "LOCATION_GUARD_EPSILON",
+    "boxed_laplace_channel",
+    "laplace_channel",
+    "laplace_expected_m",
+    "laplace_miss",
+    "rectangle_mass",
+]
 
 #: the browser extension Location Guard: epsilon = 2 / radius, radius 200, 500 and 2000 m
 LOCATION_GUARD_EPSILON = {"low": 2 / 200, "medium": 2 / 500, "high": 2 / 2000}
@@ -103,8 +110,7 @@ def laplace_channel(
     require_positive("epsilon", epsilon)
     cells, row_of_place = np.unique(prior.cell, return_inverse=True)
     row, col = np.divmod(cells, grid.cols)
-    # the tail is (1 + t) exp(-t) with t = eps r
-    tail = optimize.brentq(lambda t: math.log1p(t) - t - math.log(_TAIL), 1, 200)
+    tail = _tail()
     reach = math.ceil(tail / epsilon / grid.cell_m)
     if reach > 20_000:
         raise InputError(f"'epsilon' must be at least {tail / 20_000 / grid.cell_m:.2g} per metre, got {epsilon:g}")
@@ -122,6 +128,49 @@ def laplace_channel(
         [squares.col + squares.side / 2 - grid.cols / 2, squares.row + squares.side / 2 - grid.rows / 2]
     )
     return Channel(name, row_of_place, Outputs(xy * grid.cell_m, squares.side, grid.cell_m), block)
+
+
+def _tail() -> float:
+    """t = eps r beyond which `_TAIL` of the noise is left: (1 + t) exp(-t)."""
+    return float(optimize.brentq(lambda t: math.log1p(t) - t - math.log(_TAIL), 1, 200))
+
+
+def boxed_laplace_channel(
+    prior: Prior, grid: Grid, epsilon: float, cells: IntArray, *, name: str = "planar Laplace in the box"
+) -> Channel:
+    """Planar Laplace whose reports outside a box go to the nearest cell of it: its border cells reach to infinity.
+
+    The box is the smallest rectangle of the grid's cells around `cells` and the places.
+    """
+    require_positive("epsilon", epsilon)
+    inputs, row_of_place = np.unique(prior.cell, return_inverse=True)
+    row, col = np.divmod(inputs, grid.cols)
+    rows, cols = (np.unique(part) for part in np.divmod(np.union1d(cells, inputs), grid.cols))
+    rows, cols = np.arange(rows[0], rows[-1] + 1), np.arange(cols[0], cols[-1] + 1)
+    far = max(len(rows), len(cols))
+    half = np.append((np.arange(far) + 0.5) * grid.cell_m, (far + 1) * grid.cell_m + _tail() / epsilon)
+    corner = rectangle_mass(epsilon, *np.meshgrid(half, half))
+
+    def edges(side: IntArray, source: IntArray) -> tuple[IntArray, FloatArray]:
+        """For each source the index in `half`, and the sign, of the box's edges between its cells along one axis."""
+        step = np.append(side, side[-1] + 1) - source[:, None]
+        index = np.where(step > 0, step - 1, -step)
+        index[:, [0, -1]] = far
+        return index, np.where(step > 0, 1.0, -1.0)
+
+    (i, sign_i), (j, sign_j) = edges(rows, row), edges(cols, col)
+
+    def block(start: int, stop: int) -> FloatArray:
+        r, c = np.divmod(np.arange(start, stop), len(cols))
+        mass = np.zeros((len(inputs), stop - start))
+        for dr, dc in ((1, 1), (0, 0), (1, 0), (0, 1)):
+            sign = (1 if dr == dc else -1) * sign_i[:, r + dr] * sign_j[:, c + dc]
+            mass += sign * corner[i[:, r + dr], j[:, c + dc]]
+        return np.maximum(mass, 0)
+
+    xy = np.column_stack(grid.cell_to_xy(np.repeat(rows, len(cols)), np.tile(cols, len(rows))))
+    outputs = Outputs(xy, np.ones(len(xy), dtype=np.int64), float(grid.cell_m))
+    return Channel(name, row_of_place, outputs, block)
 
 
 def _corner_table(epsilon: float, cell_m: float, squares: _Squares, row: IntArray, col: IntArray) -> FloatArray:

@@ -85,7 +85,7 @@ def _users(study: dict[str, Any]) -> Table:
 def draw_figures(metric: Any, study: dict[str, Any], area_cells: Sequence[Any], folder: Path) -> dict[str, str]:
     """All figures of a study into a folder; caption of each by its file name without ending."""
     folder.mkdir(parents=True, exist_ok=True)
-    compared = ("paper", "laplace=paper", "elastic", "laplace=elastic")
+    compared = ("paper-run", "laplace=paper-run", "elastic", "laplace=elastic")
     made = {
         "maps": (maps(metric, study, area_cells), "Privacy mass of each location (left) and expected error (right)"),
         "errors": (error_boxes(study), "Expected error per location"),
@@ -139,8 +139,9 @@ def _page(
     parts = [f"<h1>{html.escape(title)}</h1>"]
     parts.append(
         '<p class="warn">Mechanisms without a guarantee (*) are here for comparison only: their reports can rule '
-        "places out for certain. \u201cCut\u201d is the paper\u2019s mechanism as its program ran it, dropping every "
-        "report beyond twice the top level.</p>"
+        "places out for certain. \u201cCut\u201d is the paper\u2019s mechanism with every report beyond twice the top "
+        "level dropped; \u201cas the paper was run\u201d takes its utility over the whole map and its adversary inside "
+        "the area, as the paper\u2019s two programs did.</p>"
     )
     parts.append(_areas(study))
     if claims:

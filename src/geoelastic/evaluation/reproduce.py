@@ -23,7 +23,7 @@ from ..store.atomic import write_bytes
 from .areas import PAPER_AREAS, StudyArea
 from .claims import judge_claims, judge_counts
 from .evaluate import beyond, publish
-from .stages import Stages, file_digest
+from .stages import METRIC, Stages, file_digest
 from .study import Study, run_study
 
 __all__ = ["INPUTS", "reproduce"]
@@ -116,7 +116,7 @@ def reproduce(
 
 def _metric(stages: Stages, name: str, key: Any, quality: Callable[[], Quality], city: Any, workers: int) -> Path:
     """The metric of a quality, built and verified, or found from an earlier run."""
-    path = stages.path(f"metric {name}", key, ".geoelastic")
+    path = stages.path(f"metric {name}", key, ".geoelastic", source=METRIC)
     start, found = time.perf_counter(), path.is_file()
     if not found:
         mass = mass_from_quality(quality(), city=city)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stages of a long study: each result is kept under a hash of everything it depends on, so that a run can be resumed.
 
-A stage is found again only if its inputs, its options and the version of geoelastic are the same; a file name alone
-never decides. Results are plain JSON, written to a temporary name and then moved into place.
+A stage is found again only if its inputs, its options, the version of geoelastic and the source of the code that
+computes it are the same; a file name alone never decides. Results are plain JSON, written to a temporary name and then
+moved into place.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,21 @@ from .. import __version__
 from ..errors import FileError
 from ..store.atomic import write_bytes
 
-__all__ = ["Stages", "digest_of", "file_digest", "plain"]
+__all__ = ["EVALUATION", "METRIC", "Stages", "digest_of", "file_digest", "plain", "source_digest"]
+
+#: parts of the package that decide a result of the evaluation, given a metric, and those that decide a metric
+EVALUATION = ("_kernels", "evaluation", "levels.py", "mechanism")
+METRIC = ("_kernels", "area.py", "fences", "levels.py", "locations", "mass", "metric", "quality", "sources")
+
+
+@cache
+def source_digest(parts: tuple[str, ...]) -> str:
+    """SHA-256 of the source of parts of the package: a change of code is a change of what a result depends on."""
+    root = Path(__file__).resolve().parents[1]
+    files = sorted(
+        f for part in parts for f in ([root / part] if part.endswith(".py") else (root / part).rglob("*.py"))
+    )
+    return digest_of({f.relative_to(root).as_posix(): file_digest(f) for f in files})
 
 
 def file_digest(path: str | Path) -> str:
@@ -60,9 +76,10 @@ class Stages:
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
 
-    def path(self, name: str, key: Any, suffix: str) -> Path:
-        """The file of a stage's result."""
-        digest = digest_of({"stage": name, "version": __version__, "key": key})
+    def path(self, name: str, key: Any, suffix: str, *, source: tuple[str, ...] = EVALUATION) -> Path:
+        """The file of a stage's result, which the parts `source` of the package compute."""
+        code = source_digest(source)
+        digest = digest_of({"stage": name, "version": __version__, "code": code, "key": key})
         safe = "".join(c if c.isalnum() else "-" for c in name).strip("-").lower()
         return self.folder / f"{safe}-{digest[:20]}{suffix}"
 

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The study: every mechanism under every adversary in every area, planar Laplace at equal utility in the first.
 
-The paper's comparison is made three times: with its mechanism as it was run (cut, no guarantee), and with two that keep
-the guarantee, reporting by mass and by the square of the mass per area. Each has its own planar Laplace, calibrated to
-its utility in the first area and used unchanged in the others.
+The paper's comparison is made with its mechanism as it was run (`paper-run`, see `as_run`; no guarantee), with the same
+cut mechanism as one channel over the whole map (`paper`; no guarantee), and with two that keep the guarantee, reporting
+by mass and by the square of the mass per area. Each has its own planar Laplace, calibrated to its utility in the first
+area and used unchanged in the others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,8 +19,9 @@ import numpy as np
 from ..errors import InputError, OutsideError
 from ..levels import FloatArray
 from ..sources.checkins import Checkins
-from .adversary import binary_error, euclidean_error
+from .adversary import AdversaryError, binary_error, euclidean_error
 from .areas import StudyArea
+from .as_run import AsRun, elastic_as_run, laplace_as_run
 from .attacks import own_prior_error, worst_case
 from .baselines import density_snap_channel, grid_snap_channel, location_guard_channel
 from .calibration import laplace_epsilons
@@ -28,12 +30,13 @@ from .elastic import DistanceTable, cells_in, distance_table, elastic_channel, e
 from .laplace import laplace_channel
 from .prior import Prior, prior_from_checkins
 from .stages import Stages
-from .utility import measure_utility
+from .utility import Utility, measure_utility
 
 __all__ = ["OWN_PRIOR", "PAIRS", "AreaStudy", "Study", "five_numbers", "run_study"]
 
 #: mechanism -> the planar Laplace with its utility in the first area
 PAIRS = {
+    "paper-run": "laplace=paper-run",
     "paper": "laplace=paper",
     "elastic": "laplace=elastic",
     "elastic-sharp": "laplace=elastic-sharp",
@@ -88,10 +91,11 @@ class AreaStudy:
     def table(self) -> DistanceTable:
         return distance_table(self.study.metric, self.prior, workers=self.study.workers, progress=self.study.progress)
 
-    def makers(self, epsilons: dict[str, float]) -> dict[str, Callable[[], Channel]]:
+    def makers(self, epsilons: dict[str, float]) -> dict[str, Callable[[], Channel | AsRun]]:
         """Every mechanism by its name; `epsilons` for those that planar Laplace is calibrated to."""
         prior, grid = self.prior, self.study.metric.grid
-        makers: dict[str, Callable[[], Channel]] = {
+        makers: dict[str, Callable[[], Channel | AsRun]] = {
+            "paper-run": lambda: elastic_as_run(self.table, prior, self.area),
             "paper": lambda: paper_channel(self.table, prior),
             "paper-box": lambda: paper_channel(self.table, prior, self.area),
             "elastic": lambda: elastic_channel(self.table, name="elastic, output by mass"),
@@ -103,12 +107,16 @@ class AreaStudy:
             "density": self._density,
         }
         for name, epsilon in epsilons.items():
-            makers[PAIRS[name]] = lambda e=epsilon, n=name: laplace_channel(  # type: ignore[misc]
-                prior, grid, e, name=f"planar Laplace, utility of '{n}'"
-            )
+            makers[PAIRS[name]] = lambda e=epsilon, n=name: self._laplace(n, e)  # type: ignore[misc]
         for level in ("low", "medium", "high"):
             makers[f"guard-{level}"] = lambda v=level: location_guard_channel(prior, grid, v)  # type: ignore[misc]
         return makers
+
+    def _laplace(self, name: str, epsilon: float) -> Channel | AsRun:
+        if name == "paper-run":
+            return laplace_as_run(self.study.metric, self.prior, self.area, epsilon)
+        label = f"planar Laplace, utility of '{name}'"
+        return laplace_channel(self.prior, self.study.metric.grid, epsilon, name=label)
 
     def _density(self) -> Channel:
         study, grid = self.study, self.study.metric.grid
@@ -145,14 +153,33 @@ def five_numbers(values: Any) -> dict[str, float]:
     return found | {"mean": float(array.mean())}
 
 
-def judge(channel: Channel, prior: Prior, *, own: bool = False) -> dict[str, Any]:
-    """Utility, adversaries and worst cases of one channel, as plain data. Lists are one entry a user (or a place)."""
-    channel = remembered(channel)
-    utility = measure_utility(channel, prior)
-    binary, metres = binary_error(channel, prior), euclidean_error(channel, prior)
+def judge(found: Channel | AsRun, prior: Prior, *, own: bool = False) -> dict[str, Any]:
+    """Utility, adversaries and worst cases of a mechanism, as plain data. Lists are one entry a user (or a place)."""
+    if isinstance(found, AsRun):
+        run = replace(found, adversary=remembered(found.adversary))
+        utility = measure_utility(run.utility, run.prior)
+        return _results(run.adversary, run.prior, utility, run.binary(), run.euclidean())
+    channel = remembered(found)
+    result = _results(
+        channel, prior, measure_utility(channel, prior), binary_error(channel, prior), euclidean_error(channel, prior)
+    )
+    if own and prior.n_users:
+        known = own_prior_error(channel, prior, max_users=_OWN_PRIOR_USERS)
+        several = known.places > 1
+        result["own_prior"] = {
+            "users": len(known.places),
+            "users_with_one_place": int(np.sum(~several)),
+            "binary_per_user": known.binary[several],
+            "euclidean_per_user_m": known.euclidean_m[several],
+        }
+    return result
+
+
+def _results(
+    channel: Channel, prior: Prior, utility: Utility, binary: AdversaryError, metres: AdversaryError
+) -> dict[str, Any]:
     average = prior.per_user if prior.n_users else (lambda loss: loss)
-    worst = worst_case(channel, prior, per_place_binary=binary.per_place)
-    result: dict[str, Any] = {
+    return {
         "name": channel.name,
         "sound": channel.sound,
         "inputs": channel.n_inputs,
@@ -167,18 +194,8 @@ def judge(channel: Channel, prior: Prior, *, own: bool = False) -> dict[str, Any
         "binary_per_user": average(binary.per_place),
         "euclidean_m": metres.overall,
         "euclidean_per_user_m": average(metres.per_place),
-        "worst": vars(worst),
+        "worst": vars(worst_case(channel, prior, per_place_binary=binary.per_place)),
     }
-    if own and prior.n_users:
-        known = own_prior_error(channel, prior, max_users=_OWN_PRIOR_USERS)
-        several = known.places > 1
-        result["own_prior"] = {
-            "users": len(known.places),
-            "users_with_one_place": int(np.sum(~several)),
-            "binary_per_user": known.binary[several],
-            "euclidean_per_user_m": known.euclidean_m[several],
-        }
-    return result
 
 
 def run_study(study: Study, stages: Stages, *, mechanisms: Sequence[str] | None = None) -> dict[str, Any]:
@@ -208,7 +225,12 @@ def run_study(study: Study, stages: Stages, *, mechanisms: Sequence[str] | None 
 
 
 def _stage(
-    study: Study, stages: Stages, part: AreaStudy, name: str, maker: Callable[[], Channel], epsilon: float | None
+    study: Study,
+    stages: Stages,
+    part: AreaStudy,
+    name: str,
+    maker: Callable[[], Channel | AsRun],
+    epsilon: float | None,
 ) -> dict[str, Any]:
     key = study.key(part.area) | {"mechanism": name, "epsilon": epsilon}
     own = name in OWN_PRIOR
