@@ -16,7 +16,6 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 import shapely
-from scipy.ndimage import binary_dilation, label
 from shapely.geometry import mapping, shape
 
 from ..area import Area
@@ -143,6 +142,10 @@ def fences_to_cells(grid: Grid, fences: Any, *, units: IntArray | None = None, l
     of the cells, pockets that hold less than `least` are covered too.
     """
     shapes = read_fences(fences)
+    if not shapes:
+        return np.zeros(grid.shape, dtype=np.int32)
+    from scipy.ndimage import binary_dilation  # slow to load, and most maps have no fence
+
     masks = [_mask(grid, fence, f"fence {k}" if len(shapes) > 1 else "the fence") for k, fence in enumerate(shapes, 1)]
     if masks and units is not None:
         masks += _pockets(np.logical_or.reduce(masks), units, least)
@@ -162,6 +165,8 @@ def _pockets(covered: Mask, units: IntArray, least: int) -> list[Mask]:
 
     What is larger, or all that is left, is not covered unasked: there the build says what is wrong.
     """
+    from scipy.ndimage import label
+
     parts, count = label(~covered)
     held = np.bincount(parts.ravel(), weights=units.ravel())
     size = np.bincount(parts.ravel())

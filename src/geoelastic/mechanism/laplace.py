@@ -21,8 +21,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from pyproj import Geod
-from scipy.optimize import brentq
-from scipy.special import gammaincinv
 
 from ..errors import InputError, OutsideError, require_choice, require_count, require_latlon, require_positive
 from ..levels import FloatArray
@@ -98,6 +96,8 @@ class PlanarLaplace:
         p = np.asarray(share, dtype=np.float64)
         if not np.all((p >= 0) & (p < 1)):
             raise InputError("'share' must be a probability in [0, 1)")
+        from scipy.special import gammaincinv  # slow to load
+
         radius: FloatArray = gammaincinv(2, p) / self.epsilon
         return radius
 
@@ -224,6 +224,8 @@ def corrected_epsilon(epsilon: float, cell_m: float, reach_m: float) -> float:
             f"'cell_m' must suit the precision of the noise: cells of {step:g} m are too "
             f"{'wide' if epsilon * step > 1 else 'small'} for epsilon {epsilon:g} per metre within {reach_m:g} m"
         )
+    from scipy.optimize import brentq  # slow to load
+
     drawn = float(brentq(excess, 0.0, epsilon, xtol=1e-300, rtol=8 * np.finfo(float).eps))
     while excess(drawn) > 0:
         drawn = math.nextafter(drawn, 0.0)
