@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,18 @@ class Collector:
         self._kept_rows: list[Row] = []
         self.lost: dict[str, list[str]] = {}
         self._outside = 0
+
+    def counts(self, tags: Mapping[str, str], geometry: str) -> bool:
+        """Whether an object with these tags counts in any layer."""
+        return any(
+            rule.key in tags and rule.matches(tags[rule.key]) and rule.geometry in ("any", geometry)
+            for rules in self._layers
+            for _, rule in rules
+        )
+
+    def leave_outside(self, count: int) -> None:
+        """Note that so many objects count but do not touch the bounds."""
+        self._outside += count
 
     def choose(self, tags: Any, geometry: str) -> Sequence[Row]:
         """One row for each layer that an object with these tags counts in."""
@@ -129,7 +141,7 @@ class Collector:
             for name, i in {self._shape_of[i]: i for i in _others(there, len(valid))}.items():
                 lon, lat = shapely.get_coordinates(shapes[i]).T
                 self.drop_near(BAD_OUTLINE, name, lat, lon)
-            self._keep(Areas.from_shapely(valid[there]), there, self._shape_rows)
+            self._keep(Areas.from_shapely(valid[there]), there, self._shape_rows, self._shape_of)
         if self._rings:
             # Parsing all coordinates in one go takes a tenth of the time of parsing every line as a geometry.
             corners = np.frombuffer(bytes.fromhex("".join(self._rings)), dtype="<f8").reshape(-1, 2)
@@ -140,15 +152,15 @@ class Collector:
             for way, i in {self._ring_of[i]: i for i in _others(index, len(count))}.items():
                 ring = slice(start[i], start[i + 1])
                 self.drop_near(BAD_OUTLINE, f"way/{way}", lat[ring], lon[ring])
-            self._keep(areas, index, self._ring_rows)
+            self._keep(areas, index, self._ring_rows, self._ring_of)
         self._shapes, self._shape_rows, self._shape_of = [], [], []
         self._rings, self._ring_rows, self._ring_of = [], [], []
 
-    def _keep(self, areas: Areas, index: IntArray, rows: list[Row]) -> None:
-        """Areas with the numbers of their rows."""
+    def _keep(self, areas: Areas, index: IntArray, rows: list[Row], owner: Sequence[str | int]) -> None:
+        """Areas with the numbers of their rows; an object that is left out counts once, in any number of layers."""
         if self._bounds is not None:
             near = areas.touching(self._bounds)
-            self._outside += int(np.count_nonzero(~near))
+            self._outside += len({owner[i] for i in index[~near].tolist()})
             areas, index = areas.take(near), index[near]
         self._kept.append(areas)
         self._kept_rows += [rows[i] for i in index]

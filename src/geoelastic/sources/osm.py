@@ -3,7 +3,8 @@
 
 Nodes, closed ways and multipolygon relations alike. The file is streamed: filters run inside libosmium, and only
 objects that a rule chooses and that touch the bounds are kept. Passes: relations (which multipolygons count), nodes
-and ways, and, if there are such relations, their member ways.
+and ways, and, if there are such relations, their member ways. For a part of a large file, a survey first finds what may
+touch that part, and the passes go over that: memory is bounded by the part, not by the file.
 """
 
 from __future__ import annotations
@@ -17,16 +18,19 @@ from pathlib import Path
 from ..errors import FileError
 from ..progress import progress_bar
 from ._collect import Collector
+from ._survey import Found, Survey, UnsortedError
 from .areas import Bounds
 from .features import Features, TagRule
-from .osm_passes import Passes, load_osmium
+from .osm_passes import Passes, load_osmium, newest_change
 
 __all__ = ["ODBL", "OSM_SUFFIXES", "osm_box", "read_osm"]
 
 OSM_SUFFIXES = (".osm.pbf", ".pbf", ".osm", ".osm.bz2", ".osm.gz", ".opl", ".osm.opl")
 ODBL = "© OpenStreetMap contributors, ODbL 1.0"
-#: from this size of file on, node locations go to a temporary file instead of memory
+#: from this size of file on, node locations of a whole file go to a temporary file instead of memory
 LARGE_FILE_BYTES = 200_000_000
+#: from this size on, a part of a file is looked for by a survey; below, the whole takes less than 60 MB
+SURVEY_BYTES = 20_000_000
 
 
 def osm_box(path: str | Path) -> Bounds | None:
@@ -63,16 +67,37 @@ def read_osm(
     with _readable(path), _location_storage(path) as storage, _without_cycle_search(), bar as shown:
         header = osmium.io.Reader(str(path), osmium.osm.NOTHING).header()
         stamp = header.get("osmosis_replication_timestamp") or header.get("timestamp")
-        passes = Passes(str(path), collector, storage, dated=not stamp, bar=shown if progress else None)
+        found = _survey(path, collector, bounds)
+        if found is None:
+            passes = Passes(str(path), collector, storage, dated=not stamp, bar=shown if progress else None)
+        else:
+            collector.leave_outside(found.outside)
+            passes = Passes(found.text, collector, storage)
         passes.run()
+        newest = stamp or passes.newest or (newest_change(path, collector.keys) if found is not None else "")
     box = osm_box(path)
     info = {
         "source": Path(path).name,
-        "timestamp": stamp or passes.newest or None,
+        "timestamp": newest or None,
         "licence": ODBL,
         "box": list(box) if box else None,
     }
     return collector.features(info)
+
+
+def _survey(path: str | Path, collector: Collector, bounds: Bounds | None) -> Found | None:
+    """What may touch the bounds; None where reading all of the file is as good."""
+    box = osm_box(path)
+    if bounds is None or Path(path).stat().st_size < SURVEY_BYTES or (box is not None and _covers(bounds, box)):
+        return None
+    try:
+        return Survey(path, collector.keys, collector.counts, bounds).run()
+    except UnsortedError:
+        return None
+
+
+def _covers(bounds: Bounds, box: Bounds) -> bool:
+    return all(bounds[i] <= box[i] for i in (0, 1)) and all(bounds[i] >= box[i] for i in (2, 3))
 
 
 def _check_file(path: str | Path) -> None:

@@ -19,7 +19,9 @@ from ..errors import MissingExtraError
 from ..progress import Bar
 from ._collect import BAD_OUTLINE, Collector, Row
 
-__all__ = ["BROKEN", "EDGE_LOST", "EDGE_PART", "NOT_AREA", "OPEN_WAY", "Passes", "closed_area", "load_osmium"]
+__all__ = [
+    "BROKEN", "EDGE_LOST", "EDGE_PART", "NOT_AREA", "OPEN_WAY", "Passes", "closed_area", "load_osmium", "newest_change",
+]  # fmt: skip
 
 EDGE_PART = "cut by the extract's edge, kept in part"
 EDGE_LOST = "cut by the extract's edge, left out"
@@ -34,11 +36,13 @@ _RELATIONS_READ, _WAYS_READ, _ALL_READ = 0.1, 0.85, 1.0
 
 
 class Passes:
-    """Reads the file as often as needed and hands its objects to the collector."""
+    """Reads a file (or lines in the format OPL) as often as needed and hands its objects to the collector."""
 
-    def __init__(self, path: str, collector: Collector, storage: str, *, dated: bool, bar: Bar | None) -> None:
+    def __init__(
+        self, source: str | bytes, collector: Collector, storage: str, *, dated: bool = False, bar: Bar | None = None
+    ) -> None:
         self._osmium = load_osmium()
-        self._path, self._collector, self._bar = path, collector, bar
+        self._source, self._collector, self._bar = source, collector, bar
         self._table = self._osmium.index.create_map(storage)
         self._dates = _Dates() if dated else None
         self._manager = self._osmium.area.AreaManager()
@@ -51,13 +55,17 @@ class Passes:
 
     def run(self) -> None:
         osmium, first = self._osmium, self._manager.first_pass_handler()
-        with osmium.io.Reader(self._path, osmium.osm.RELATION) as reader:
+        with self._reader(osmium.osm.RELATION) as reader:
             osmium.apply(reader, self._key_filter(), self._relations, first)
         self._read_nodes_and_ways()
         if self._relations.rows:
             self._read_members()
         if self._bar is not None:
             self._bar.update(_ALL_READ)
+
+    def _reader(self, kinds: Any) -> Any:
+        io, source = self._osmium.io, self._source
+        return io.Reader(source if isinstance(source, str) else io.FileBuffer(source, "opl"), kinds)
 
     def _key_filter(self) -> Any:
         return self._osmium.filter.KeyFilter(*self._collector.keys)
@@ -73,20 +81,22 @@ class Passes:
         if self._dates is not None:
             handlers.append(self._dates)
         if self._bar is not None:
-            handlers.append(_Watch(self._path, self._bar, _RELATIONS_READ, _WAYS_READ))
-        with osmium.io.Reader(self._path, osmium.osm.NODE | osmium.osm.WAY) as reader:
+            handlers.append(_Watch(str(self._source), self._bar, _RELATIONS_READ, _WAYS_READ))
+        with self._reader(osmium.osm.NODE | osmium.osm.WAY) as reader:
             osmium.apply(reader, self._locations(), self._key_filter(), *handlers)
 
     def _read_members(self) -> None:
         """Multipolygons of which the file has every member are put together by libosmium, the others here."""
         osmium, rings = self._osmium, _Rings(self._osmium, self._collector, self._relations)
-        members = osmium.filter.IdFilter(rings.waiting)
+        # A bitmap over all numbers up to the largest; lines hold members and little else, and are looked at one by one.
+        members = [osmium.filter.IdFilter(rings.waiting)] if isinstance(self._source, str) else []
         locations, areas = self._locations(), osmium.BufferIterator()
         second = self._manager.second_pass_to_buffer(areas)
-        watch = None if self._bar is None else _Watch(self._path, self._bar, _WAYS_READ, _ALL_READ)
-        with osmium.io.Reader(self._path, osmium.osm.WAY) as reader:
-            for way in osmium.OsmFileIterator(reader, members, locations, second):
-                rings.add_line(way)
+        watch = None if self._bar is None else _Watch(str(self._source), self._bar, _WAYS_READ, _ALL_READ)
+        with self._reader(osmium.osm.WAY) as reader:
+            for way in osmium.OsmFileIterator(reader, *members, locations, second):
+                if way.id in rings.waiting:
+                    rings.add_line(way)
                 if areas:
                     rings.add_areas(areas)
                 if watch is not None:
@@ -223,6 +233,14 @@ class _Dates:
             self.newest = max(self.newest, entity.timestamp.strftime("%Y-%m-%dT%H:%M:%SZ"))
 
     way = node
+
+
+def newest_change(path: str | Path, keys: Sequence[str]) -> str:
+    """When the youngest node or way that has one of the keys was changed."""
+    osmium, dates = load_osmium(), _Dates()
+    with osmium.io.Reader(str(path), osmium.osm.NODE | osmium.osm.WAY) as reader:
+        osmium.apply(reader, osmium.filter.KeyFilter(*keys), dates)
+    return dates.newest
 
 
 class _Watch:

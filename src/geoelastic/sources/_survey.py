@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which objects of an OpenStreetMap file count and may touch a box, found in memory that is bounded by the box.
+
+Of a node outside the box only the sides matter that it is on: an object whose corners are all on one side does not
+touch the box. Nodes follow each other in the file as they were mapped, so runs of them share their sides, and a run is
+nine bytes. The same holds for ways, which decide for relations. So one look through the file finds every object whose
+own box meets the box, those that surround it included; what these need from elsewhere is then fetched by number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ._opl import NODE, RELATION, WAY, degrees, numbers, objects, references, tags_of
+from .areas import BoolArray, Bounds, FloatArray, IntArray
+
+__all__ = ["Found", "Sides", "Survey", "UnsortedError", "apart", "sides_of"]
+
+SideArray = npt.NDArray[np.uint8]
+
+#: relations that are areas
+_AREA_TYPES = ("multipolygon", "boundary")
+#: all sides at once: what things have in common of which there are none
+_NOTHING = 255
+#: degrees by which the box is taken wider, so that rounding loses nothing; who reads on has the last word
+_MARGIN = 1e-6
+
+
+class UnsortedError(Exception):
+    """The numbers of the objects do not ascend."""
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The lines in the format OPL of what counts and may touch the box, with all that it consists of.
+
+    `outside`: how many objects count but do not touch the box. `kept`: how many places, lines and runs were held.
+    """
+
+    text: bytes
+    outside: int
+    kept: Mapping[str, int]
+
+
+def sides_of(lat: FloatArray, lon: FloatArray, bounds: Bounds) -> SideArray:
+    """The sides of the box that each place is on, a bit each: north, south, then east and west for the longitudes as
+    they are and a turn of the globe either way.
+    """
+    south, west, north, east = bounds
+    result = np.zeros(len(lat), dtype=np.uint8)
+    beyond = [lat > north + _MARGIN, lat < south - _MARGIN]
+    for turn in (-360, 0, 360):
+        beyond += [lon + turn > east + _MARGIN, lon + turn < west - _MARGIN]
+    for bit, there in enumerate(beyond):
+        result[there] |= np.uint8(1 << bit)
+    return result
+
+
+def apart(sides: SideArray) -> BoolArray:
+    """Whether things on these sides lie apart from the box: beyond its latitudes, or beyond its longitudes by any count
+    of turns.
+    """
+    beside: BoolArray = ((sides & 12) != 0) & ((sides & 48) != 0) & ((sides & 192) != 0)
+    beyond: BoolArray = beside | ((sides & 3) != 0)
+    return beyond
+
+
+class Sides:
+    """On which sides of the box things are, by runs of their numbers.
+
+    Beyond `most` runs, runs next to each other are joined and keep the sides that they share: then too many objects
+    are looked at closely, and never too few.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most, self._start, self._sides = most, np.empty(0, np.int64), np.empty(0, np.uint8)
+        self._new: list[tuple[IntArray, SideArray]] = []
+        self._pending, self._last, self._number = 0, -1, -1
+
+    def add(self, ids: IntArray, sides: SideArray) -> None:
+        """Things with ascending numbers, above those so far."""
+        if not len(ids):
+            return
+        if ids[0] <= self._number or (np.diff(ids) <= 0).any():
+            raise UnsortedError
+        self._number = int(ids[-1])
+        change = np.flatnonzero(np.diff(sides.astype(np.int16), prepend=self._last))
+        if len(change):
+            self._new.append((ids[change], sides[change]))
+            self._pending, self._last = self._pending + len(change), int(sides[-1])
+        if self._pending > self._most // 4:
+            self.runs()
+
+    def runs(self) -> tuple[IntArray, SideArray]:
+        """First number of each run, and the sides of it."""
+        if self._new:
+            self._start = np.concatenate([self._start, *(start for start, _ in self._new)])
+            self._sides = np.concatenate([self._sides, *(sides for _, sides in self._new)])
+            self._new, self._pending = [], 0
+        width = 1
+        while len(self._start) > self._most:
+            width *= 2
+            first = np.flatnonzero(np.diff(self._start // width, prepend=-1))
+            if len(first) <= self._most // 2:
+                self._start, self._sides = self._start[first], np.bitwise_and.reduceat(self._sides, first)
+        return self._start, self._sides
+
+    def shared(self, ref: IntArray, ref_start: IntArray) -> SideArray:
+        """The sides that all of each group of things share. What the file has not got is taken to be where its
+        neighbours are: at worst too much is looked at.
+        """
+        start, sides = self.runs()
+        result = np.full(len(ref_start) - 1, _NOTHING, dtype=np.uint8)
+        some = np.flatnonzero(np.diff(ref_start))
+        if len(some) and len(start):
+            each = sides[np.maximum(np.searchsorted(start, ref, side="right") - 1, 0)]
+            result[some] = np.bitwise_and.reduceat(each, ref_start[some])
+        return result
+
+
+class Survey:
+    """Looks through a file for what `counts(tags, geometry)` in a box; `keys` are those that can make it count."""
+
+    #: 36 MB of runs for nodes and as much for ways, at most
+    most_runs = 4_000_000
+
+    def __init__(
+        self, path: str | Path, keys: list[str], counts: Callable[[Mapping[str, str], str], bool], bounds: Bounds
+    ) -> None:
+        self._path, self._counts, self._bounds = path, counts, bounds
+        plain = all(re.fullmatch(r"[A-Za-z0-9_:.-]+", key) for key in keys)  # others are written with escapes
+        self._pattern = f"(^T|,)({'|'.join(map(re.escape, keys))})=" if plain else "="
+        self._node_sides, self._way_sides = Sides(self.most_runs), Sides(self.most_runs)
+        self._nodes: dict[int, str] = {}
+        self._ways: dict[int, str] = {}
+        self._relations: list[str] = []
+        self._refs: list[IntArray] = []
+        self._members: set[int] = set()
+        self._outside = 0
+
+    def run(self) -> Found:
+        for block in objects(self._path, NODE):
+            self._look_at_nodes(block)
+        for block in objects(self._path, WAY):
+            self._look_at_ways(block)
+        for block in objects(self._path, RELATION):
+            self._look_at_relations(block)
+        self._fetch_members()
+        self._fetch_nodes()
+        lines = [*(self._nodes[n] for n in sorted(self._nodes)), *(self._ways[w] for w in sorted(self._ways))]
+        runs = len(self._node_sides.runs()[0]) + len(self._way_sides.runs()[0])
+        kept = {"nodes": len(self._nodes), "ways": len(self._ways), "relations": len(self._relations), "runs": runs}
+        return Found("\n".join([*lines, *self._relations, ""]).encode(), self._outside, kept)
+
+    def _look_at_nodes(self, block: Any) -> None:
+        lat, lon = degrees(block["y"]), degrees(block["x"])
+        sides = sides_of(lat, lon, self._bounds)
+        sides[np.isnan(lat)] = _NOTHING
+        self._node_sides.add(numbers(block["id"]), sides)
+        near = self._counting(block, "node", apart(sides))
+        self._nodes |= zip(numbers(near["id"]).tolist(), _lines(near), strict=True)
+
+    def _look_at_ways(self, block: Any) -> None:
+        ref, start = references(block["refs"])
+        sides = self._node_sides.shared(ref, start)
+        self._way_sides.add(numbers(block["id"]), sides)
+        self._keep_ways(self._counting(block, "area", apart(sides)))
+
+    def _look_at_relations(self, block: Any) -> None:
+        """Areas by their ways; other relations, which are only reported, by their nodes as well."""
+        for tags, (number, text, members) in self._keyed(block, "area"):
+            parts = [member.split("@", 1)[0] for member in members[1:].split(",")]
+            of = {kind: np.array([int(p[1:]) for p in parts if p[:1] == kind], dtype=np.int64) for kind in "nw"}
+            sides = self._way_sides.shared(of["w"], np.array([0, len(of["w"])]))
+            if tags.get("type") not in _AREA_TYPES:
+                sides &= self._node_sides.shared(of["n"], np.array([0, len(of["n"])]))
+            if apart(sides)[0]:
+                self._outside += 1
+                continue
+            self._relations.append(f"{number} {text} {members}")
+            self._members.update(of["w"].tolist())
+
+    def _keyed(self, block: Any, geometry: str) -> Iterator[tuple[dict[str, str], tuple[str, ...]]]:
+        """Tags and fields of each object that counts."""
+        with_key = block.filter(pc.match_substring_regex(block["tags"], self._pattern))
+        for row in zip(*(column.to_pylist() for column in with_key.columns), strict=True):
+            tags = tags_of(row[1])
+            if self._counts(tags, geometry):
+                yield tags, row
+
+    def _counting(self, block: Any, geometry: str, away: BoolArray) -> Any:
+        """The rows that count and are not away from the box; the others that count are counted."""
+        with_key = pc.match_substring_regex(block["tags"], self._pattern).to_numpy(zero_copy_only=False)
+        rows = np.flatnonzero(with_key)
+        texts = block["tags"].take(pa.array(rows)).to_pylist()
+        mine = np.array([self._counts(tags_of(text), geometry) for text in texts], dtype=np.bool_)
+        self._outside += int(np.count_nonzero(mine & away[rows]))
+        return block.take(pa.array(rows[mine & ~away[rows]]))
+
+    def _keep_ways(self, block: Any) -> None:
+        self._ways |= zip(numbers(block["id"]).tolist(), _lines(block), strict=True)
+        self._refs.append(np.unique(references(block["refs"])[0]))
+
+    def _fetch_members(self) -> None:
+        """The ways that the relations consist of."""
+        wanted = np.array(sorted(self._members - self._ways.keys()), dtype=np.int64)
+        for block in objects(self._path, WAY) if len(wanted) else ():
+            chosen = np.isin(numbers(block["id"]), wanted)
+            if chosen.any():
+                self._keep_ways(_without_tags(block.filter(pa.array(chosen))))
+
+    def _fetch_nodes(self) -> None:
+        """The places that all these ways refer to."""
+        wanted = np.unique(np.concatenate(self._refs)) if self._refs else np.empty(0, np.int64)
+        for block in objects(self._path, NODE) if len(wanted) else ():
+            chosen = np.isin(numbers(block["id"]), wanted)
+            if chosen.any():
+                more = _without_tags(block.filter(pa.array(chosen)))
+                self._nodes = dict(zip(numbers(more["id"]).tolist(), _lines(more), strict=True)) | self._nodes
+
+
+def _without_tags(block: Any) -> Any:
+    """Parts of other objects: if they count themselves, they have been looked at before."""
+    return block.set_column(1, "tags", pa.array(["T"] * block.num_rows))
+
+
+def _lines(block: Any) -> list[str]:
+    """Objects as they were."""
+    return [" ".join(fields) for fields in zip(*(column.to_pylist() for column in block.columns), strict=True)]
