@@ -21,12 +21,13 @@ from ..errors import FileError, InputError
 from ..locations import Grid
 from ..metric.tiled_store import TileStore
 from ..metric.tiled_window import box_grid
-from ..metric.tiles import Box, Tiling
+from ..metric.tiles import Tiling
 from ..quality import Quality, load_recipe
-from ..quality.assemble import assemble
+from ..quality.assemble import Batch, assemble
 from ..quality.gather import read_batches, stated_box, whole_cells
 from ..quality.recipe import Recipe
 from ..sources.osm import OSM_SUFFIXES
+from .account import account_of_part, account_of_whole
 from .engine import Engine, Job
 
 __all__ = ["PART_CELLS", "goes_by_parts", "quality_in_parts", "read_part"]
@@ -61,7 +62,7 @@ def quality_in_parts(
         content = hashlib.file_digest(stream, "sha256").hexdigest()
     names, jobs = [], []
     for part in range(tiling.n):
-        spec = _spec(grid, tiling.box(part), source, recipe)
+        spec = _spec(grid, tiling, part, source, recipe)
         names.append(_name(tiling.name(part), spec, content, chosen))
         if store.summary(names[-1]) is None:
             full = spec | {"root": store.root, "output": names[-1]}
@@ -90,13 +91,17 @@ def _area(source: str, recipe: Recipe, area: Area | None, cell_m: float) -> Area
     return whole_cells(Area.from_bounds(*box), cell_m)
 
 
-def _spec(grid: Grid, box: Box, source: str, recipe: str | None) -> dict[str, Any]:
-    where = box_grid(grid, box)
-    area = where.area
+def _spec(grid: Grid, tiling: Tiling, part: int, source: str, recipe: str | None) -> dict[str, Any]:
+    where = box_grid(grid, tiling.box(part))
     return {
-        "area": [area.lat, area.lon, area.width_m, area.height_m, area.east_m, area.north_m],
-        "cell_m": grid.cell_m, "rows": where.rows, "cols": where.cols, "source": source, "recipe": recipe,
+        "area": _numbers(where.area), "cell_m": grid.cell_m, "rows": where.rows, "cols": where.cols,
+        "whole": {"area": _numbers(grid.area), "rows": grid.rows, "cols": grid.cols},
+        "part": part, "part_cells": tiling.side, "source": source, "recipe": recipe,
     }  # fmt: skip
+
+
+def _numbers(area: Area) -> list[float]:
+    return [area.lat, area.lon, area.width_m, area.height_m, area.east_m, area.north_m]
 
 
 def _name(part: str, spec: dict[str, Any], content: str, recipe: Recipe) -> str:
@@ -117,17 +122,27 @@ def read_part(spec: dict[str, Any]) -> dict[str, Any]:
     cells = np.zeros(grid.shape) if quality is None else quality.cells
     row, col = (part.astype(np.int32) for part in np.nonzero(cells))
     licence = "" if quality is None else str(quality.info.get("licence", ""))
-    summary = {"total": float(cells.sum()), "licence": licence}
+    summary: dict[str, Any] = {"total": float(cells.sum()), "licence": licence} | _account(spec, recipe, batches, grid)
+    for name, layer in summary["layers"].items():
+        layer["quality"] = 0.0 if quality is None else quality.info["layers"][name]["quality"]
     store = TileStore(spec["root"])
     store.write_table(spec["output"], {"row": row, "col": col, "quality": cells[row, col]}, summary)
     return summary
 
 
+def _account(spec: dict[str, Any], recipe: Recipe, batches: list[Batch], grid: Grid) -> dict[str, Any]:
+    told = spec["whole"]
+    whole = Grid(Area(*told["area"]), spec["cell_m"], told["rows"], told["cols"])
+    tiling = Tiling(whole.rows, whole.cols, spec["part_cells"])
+    return account_of_part(recipe, batches, grid, whole, tiling, spec["part"])
+
+
 def _gathered(store: TileStore, grid: Grid, tiling: Tiling, names: list[str], recipe: Recipe, source: str) -> Quality:
     cells = np.zeros(grid.shape)
-    licence = ""
+    licence, summaries = "", []
     for part, name in enumerate(names):
         columns, summary = store.read_table(name)
+        summaries.append(summary)
         box = tiling.box(part)
         cells[columns["row"] + box.row, columns["col"] + box.col] = columns["quality"]
         licence = licence or summary["licence"]
@@ -136,7 +151,7 @@ def _gathered(store: TileStore, grid: Grid, tiling: Tiling, names: list[str], re
     info: dict[str, Any] = {
         "source": source, "recipe": recipe.name, "licence": licence, "parts": len(names),
         "total": float(cells.sum()),
-    }  # fmt: skip
+    } | account_of_whole(recipe, summaries)  # fmt: skip
     if recipe.city is not None:
         info["city_disc"] = list(recipe.city)
     return Quality(grid, cells, info)
