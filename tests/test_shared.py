@@ -183,14 +183,23 @@ def test_groups_hold_every_place_once_at_its_distance():
         assert all(units[b] > RADIUS for b in centres if b != a)
 
 
+def test_a_place_with_many_rows_has_a_search_of_its_own():
+    metric = small_metric(rows=9, cols=9)
+    rows = [np.arange(shared.MANY if k in (2, 3) else 1) for k in range(6)]
+    groups = groups_of(metric.graph, np.arange(6), rows)
+    assert [group.centre for group in groups[:2]] == [2, 3]
+    assert sorted(m[0] for group in groups for m in group.members) == list(range(6))
+
+
 @pytest.mark.jit  # 60,000 draws
 @pytest.mark.parametrize(("output", "exponent"), [("mass", HALF), ("uniform", HALF), ("mass^2", Fraction(3, 4))])
-def test_draws_of_a_table_follow_each_places_probabilities(output, exponent):
+def test_draws_of_a_table_follow_each_places_probabilities(output, exponent, monkeypatch):
     metric = small_metric(rows=12, cols=12, fences=[disc(*PARIS, 160)])
     mechanism = ge.ElasticMechanism(metric, output=output, exponent=exponent)
     free = np.flatnonzero((metric.fence == 0) & metric.secret)
     places = np.concatenate([free[:: max(1, free.size // 6)], np.flatnonzero(metric.fence)[:1]])
     assert len(mechanism._groups(np.unique(places), [places[:1]] * np.unique(places).size)) < places.size
+    monkeypatch.setattr(shared, "MANY", 10**9)
     secrets = np.repeat(places, 3000)
     rows, cols = mechanism.sample_cells(secrets, rng=ge.SeededRandom(11))
     reported = metric.locations.owner[rows, cols]

@@ -8,10 +8,11 @@ from .paths import SETTLED, UNREACHABLE, begin, clear, expand, workspace
 
 
 @njit(cache=True, nogil=True)
-def cover(start, index, weight, buckets, sources, radius):
-    """The first source, in the given order, within `radius` of each source, and how far it is: (its place, distance).
+def cover(start, index, weight, buckets, sources, own, radius):
+    """The first centre within `radius` of each source, and how far it is: (its place among the sources, distance).
 
-    A source that no earlier centre has taken becomes a centre, which takes all that is near it and free.
+    In the given order, a source that no earlier centre has taken becomes a centre, which takes all that is near it and
+    free. The first `own` sources are centres in any case.
     """
     space = workspace(start.size - 1, index.size, buckets)
     dist, head, entry_vertex, entry_next, order, state = space
@@ -27,7 +28,7 @@ def cover(start, index, weight, buckets, sources, radius):
         expand(start, index, weight, mass, *space, radius, radius, np.int64(2**62))
         for j in range(state[SETTLED]):
             member = place[order[j]]
-            if member >= 0 and centre[member] < 0:
+            if member == k or (member >= own and centre[member] < 0):
                 centre[member] = k
                 away[member] = dist[order[j]]
         clear(dist, head, entry_vertex, state)

@@ -35,6 +35,8 @@ __all__ = ["Group", "SharedSampler", "ceiling", "groups_of", "threshold"]
 
 #: How far from its centre a place may be, in level units. A larger one means fewer searches and more tries.
 RADIUS = (3 << LEVEL_BITS) // 2
+#: A place with so many rows has a search of its own: tries for all of them would cost more.
+MANY = 256
 #: Fractional bits of C.
 BITS = 24
 
@@ -49,9 +51,11 @@ class Group:
 
 def groups_of(graph: Graph, places: IntArray, rows: Sequence[IntArray]) -> list[Group]:
     """Groups of all `places`, those with many rows first as centres; rows[k] are the rows of places[k]."""
-    order = np.argsort([-len(mine) for mine in rows], kind="stable")
+    counts = np.array([len(mine) for mine in rows])
+    order = np.argsort(-counts, kind="stable")
+    own = int(np.count_nonzero(counts >= MANY))
     centre, away = kernels.cover(
-        graph.start, graph.index, graph.weight, graph.buckets, places[order].astype(np.int32), RADIUS
+        graph.start, graph.index, graph.weight, graph.buckets, places[order].astype(np.int32), own, RADIUS
     )
     groups: dict[int, Group] = {}
     for k, at, distance in zip(order.tolist(), centre.tolist(), away.tolist(), strict=True):
