@@ -3,6 +3,7 @@
 
 from .adversary import AdversaryError, binary_error, euclidean_error, loss_error
 from .areas import PAPER_AREAS, StudyArea, read_areas
+from .as_run import AsRun, elastic_as_run, laplace_as_run
 from .attacks import own_prior_error, repeated_reports, worst_case
 from .baselines import density_snap_channel, grid_snap_channel, location_guard_channel
 from .calibration import calibrate, laplace_epsilons
@@ -21,6 +22,7 @@ from .utility import Utility, measure_utility
 __all__ = [
     "PAPER_AREAS",
     "AdversaryError",
+    "AsRun",
     "Channel",
     "Outputs",
     "Prior",
@@ -32,12 +34,14 @@ __all__ = [
     "channel_from_matrix",
     "density_snap_channel",
     "distance_table",
+    "elastic_as_run",
     "elastic_channel",
     "euclidean_error",
     "evaluate",
     "expected_errors",
     "grid_snap_channel",
     "home_recovery",
+    "laplace_as_run",
     "laplace_channel",
     "laplace_epsilons",
     "laplace_expected_m",

@@ -86,9 +86,13 @@ _NOTES = (
     "The paper's counts are met only if repeated visits of a user to a place count once. What is left (6 of 9,635; 20 "
     "of 429) may be the exact position and orientation of the squares: turned to true north instead of UTM's grid they "
     "hold 9,628 and 434, and shifting the suburb's by one 100 m cell moves its count by 20 to 30.",
-    "The paper's figures are those of a mechanism that drops reports beyond 2 l_top. Over the whole map it gives the "
-    "paper's utility (and so its epsilon); normalised inside each 10 km square of 100 x 100 cells it gives the paper's "
-    "adversary errors. Both are in the table; neither is private in any metric.",
+    "The paper's figures come from two programs. The authors' own averages the noise of each cell over the whole map, "
+    "reports beyond 2 l_top dropped: utility and epsilons. An example of libqif then normalises the mechanism inside "
+    "each 10 km square, where secrets, reports and guesses are cells and planar Laplace's reports outside go to the "
+    "border: adversary's errors. 'paper-run' repeats both, and the claims are judged by it. 'paper' and 'paper-box' "
+    "are the two cuts of the mechanism taken alone. None of them is private in any metric.",
+    "'paper-run' is the paper's procedure on this map's quality and on the default (conformal) metric, not on the "
+    "authors' OpenStreetMap extract and builder.",
     "With full support the exponential mechanism needs the factor 1/2: at 300 m for l* = ln 2 its expected error is "
     "1731 m, not the 870 m of the paper's remark, which is the planar Laplace figure 2 x 300 / ln 2.",
     "The adversary with the user's own prior looks at an even sample of 100 users; users with one place are left out.",
