@@ -6,13 +6,18 @@ an entry whose distance has been improved since is recognised as stale when it i
 order of distance and can be continued, so that a sampler expands only as far as a draw needs.
 """
 
+import math
+
 import numpy as np
 from numba import njit
 
 UNREACHABLE = np.int32(2**31 - 1)
 
-#: A scale that must shrink shrinks by at least this factor, so that repairs end.
-MAX_SHRINK = 1 - 2.0**-11
+# Bounds of what `shrink_factors` does in one go. A ratio above the first counts as the first, so that repairs end soon;
+# a vertex nearer than this part of the ball's radius counts as so near; no scale shrinks by more than e.
+ALMOST_ONE = 1 - 2.0**-10
+NEAREST = 0.2
+MOST = -1.0
 
 # Slots of `state`: current distance, entries used, vertices settled, live entries, mass settled.
 DISTANCE, ENTRIES, SETTLED, LIVE, MASS = 0, 1, 2, 3, 4
@@ -179,24 +184,27 @@ def _least_ratio(mass, dist, order, settled, total, table):
 
 @njit(cache=True, nogil=True)
 def shrink_factors(start, index, weight, mass, buckets, table, sources, exponent):
-    """For each vertex, the least r(x)^exponent over the sources x that fall short (r < 1) and whose violating ball
-    holds it.
+    """For each vertex, the least r(x)^(exponent / rho^2) over the sources x that fall short (r < 1) and whose violating
+    ball holds it, rho of the ball's radius away from x.
 
-    Returns the factors (1 where nothing falls short) and the sources' ratios.
+    Every path from x begins near x, where few other paths pass: shrinking there brings most into this ball for what it
+    costs the others. Returns the factors (1 where nothing falls short) and the sources' ratios.
     """
     top = table.size - 1
     dist, head, entry_vertex, entry_next, order, state = workspace(start.size - 1, index.size, buckets)
-    factor = np.ones(start.size - 1, np.float64)
+    move = np.zeros(start.size - 1, np.float64)
     least = np.empty(sources.size, np.float64)
     for k in range(sources.size):
         begin(sources[k], dist, head, entry_vertex, entry_next, state)
         expand(start, index, weight, mass, dist, head, entry_vertex, entry_next, order, state, top, top, table[top])
         least[k], level = _least_ratio(mass, dist, order, state[SETTLED], state[MASS], table)
         if least[k] < 1.0:
-            shrink = min(least[k] ** exponent, MAX_SHRINK)
+            at_radius = exponent * math.log(max(min(least[k], ALMOST_ONE), 1e-9))
             for j in range(state[SETTLED]):
-                if dist[order[j]] > level + 1:
+                v = order[j]
+                if dist[v] > level + 1:
                     break
-                factor[order[j]] = min(factor[order[j]], shrink)
+                part = max(dist[v] / (level + 1), NEAREST)
+                move[v] = min(move[v], max(at_radius / (part * part), MOST))
         clear(dist, head, entry_vertex, state)
-    return factor, least
+    return np.exp(move), least

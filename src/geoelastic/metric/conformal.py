@@ -8,9 +8,9 @@ scales, and the scales are adjusted until every ball holds what is required and 
 1. start from the scale that would be right if the surroundings were even;
 2. some sweeps both ways over part of the locations: r(x) = least m(B_l)/req(l), scale *= r^GAIN, shared with the
    neighbours;
-3. sweeps downwards only: around each x that falls short, the scales in its violating ball shrink. Shrinking scales
-   only shrinks distances and grows balls, so a location that holds once holds for good: only those that fell short
-   are swept again, and the process ends.
+3. sweeps downwards only: around each x that falls short, the scales in its violating ball shrink, most near x.
+   Shrinking scales only shrinks distances and grows balls, so a location that holds once holds for good: only those
+   that fell short are swept again, and the process ends.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ IndexArray = npt.NDArray[np.int32]
 #: Each sweep both ways looks at one location in `STRIDE` and moves its surroundings by r^GAIN; measured on made-up
 #: and real cities, more sweeps or smaller strides gain less than 1 %.
 SWEEPS, STRIDE, GAIN = 8, 4, 0.5
-#: Downward moves of r^SHRINK: 1/2 would be right if a ball shrank as a whole; smaller steps leave less slack where
-#: balls overlap.
-SHRINK = 0.25
+#: Downward moves of r^SHRINK at the rim of a ball that falls short, and up to 25 times that near its centre: small
+#: steps leave less slack where balls overlap.
+SHRINK = 0.02
 _NO_END = np.int64(2**62)
 _MAX_SCALE = 2**28
 
@@ -180,10 +180,10 @@ def _whole(scale: FloatArray) -> IndexArray:
 
 
 def _shared(neighbours: tuple[IntArray, IndexArray, IndexArray], moves: FloatArray, part: IndexArray) -> FloatArray:
-    """Moves known at some locations, spread to all: half one's own and half the neighbours' mean where both are
-    known."""
+    """Moves known at some locations, spread to all: half one's own and half the neighbours' mean where both are known;
+    and once more, for a smooth scale has fewer short ways through it."""
     start, index, _ = neighbours
     values = np.full(start.size - 1, np.nan)
     values[part] = moves
-    shared: FloatArray = kernels.share(start, index, values)
+    shared: FloatArray = kernels.share(start, index, kernels.share(start, index, values))
     return shared
