@@ -3,7 +3,7 @@
 
 The first (github.com/paracetamolo/elastic-mechanism) builds the metric and averages the noise of every cell over the
 *whole map*, with reports beyond 2 l_top dropped: from it come the utility and planar Laplace's epsilons. It then hands
-the distances between the cells of a 10 km *box* to the second (an example of github.com/chatziko/libqif), which
+the distances between the cells of a 10 km *box* to the second (samples/elastic of github.com/chatziko/libqif), which
 normalises exp(-d/2) inside the box and computes the adversary's error there. In that program
 
 * secrets, reports and guesses are cells: a place lies in the middle of its cell, and the Euclidean adversary may guess

@@ -87,7 +87,7 @@ _NOTES = (
     "of 429) may be the exact position and orientation of the squares: turned to true north instead of UTM's grid they "
     "hold 9,628 and 434, and shifting the suburb's by one 100 m cell moves its count by 20 to 30.",
     "The paper's figures come from two programs. The authors' own averages the noise of each cell over the whole map, "
-    "reports beyond 2 l_top dropped: utility and epsilons. An example of libqif then normalises the mechanism inside "
+    "reports beyond 2 l_top dropped: utility and epsilons. A sample of libqif then normalises the mechanism inside "
     "each 10 km square, where secrets, reports and guesses are cells and planar Laplace's reports outside go to the "
     "border: adversary's errors. 'paper-run' repeats both, and the claims are judged by it. 'paper' and 'paper-box' "
     "are the two cuts of the mechanism taken alone. None of them is private in any metric.",
