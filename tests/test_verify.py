@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import geoelastic as ge
+from geoelastic import _kernels as kernels
 from geoelastic.fences import disc
 from geoelastic.metric import Graph
 from maps import PARIS, edge_list, small_metric
@@ -94,3 +95,18 @@ def test_a_sample_checks_that_many():
 def test_nothing_to_check_is_not_ok():
     metric = small_metric()
     assert not ge.verify(replace(metric, frame_cells=50, certificate={}))["ok"]
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_one_search_leaves_nothing_behind_for_the_next(whole):
+    """Searches that stop early leave places noted but not reached; each must be as if it were the first."""
+    metric = small_metric()
+    table = metric.requirement.table(metric.l_from, metric.l_top)
+    graph = kernels.adjacency(metric.n, *metric.edge_units())
+    probes = np.linspace(table.size // 2, table.size - 1, 4).astype(np.int64)
+    sources = np.arange(metric.n, dtype=np.int32)
+    together = kernels.check_balls(*graph, metric.mass_units, table, sources, probes, whole)
+    for k in range(metric.n):
+        alone = kernels.check_balls(*graph, metric.mass_units, table, sources[k : k + 1], probes, whole)
+        for one, all_of_them in zip(alone, together, strict=True):
+            np.testing.assert_array_equal(one, all_of_them[k : k + 1])

@@ -51,6 +51,7 @@ def check_balls(offset, vertex, cost, mass, table, sources, probes, whole):
         count = np.int64(1)
         inside = np.int64(0)
         probe = 0
+        furthest = np.int64(0)
         for d in range(top + 2):
             if d > top or shelf[d] >= 0:
                 if d > 0 and table[d - 1] > 0:
@@ -80,8 +81,9 @@ def check_balls(offset, vertex, cost, mass, table, sources, probes, whole):
                         best[u] = through
                         noted[count], below[count] = u, shelf[through]
                         shelf[through] = count
+                        furthest = max(furthest, through)
                         count += 1
         for note in range(count):
             best[noted[note]] = far
-        shelf[:] = -1
+        shelf[min(d, top) : furthest + 1] = -1  # shelves before d are empty
     return least, level, holds, profile

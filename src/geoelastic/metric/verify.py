@@ -10,6 +10,7 @@ import time
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .. import _kernels as kernels
 from ..levels import IntArray, units_to_level
@@ -19,9 +20,9 @@ from .threads import in_parts
 
 __all__ = ["verify"]
 
-#: Locations whose whole ball is measured for the statistics of m(B_l)/req(l); the requirement itself is checked at
-#: every one.
-PROFILE = 4000
+#: Locations whose whole ball is measured for the statistics of m(B_l)/req(l): one in `PROFILE_ONE_IN`, within these
+#: bounds. The requirement itself is checked at every one.
+PROFILE_ONE_IN, PROFILE_LEAST, PROFILE_MOST = 8, 1000, 4000
 PROBES = 16
 
 
@@ -49,19 +50,16 @@ def verify(
     graph = kernels.adjacency(metric.n, tail, tip, level)
     lowest = max(int(np.argmax(table > 0)), (table.size - 1) // 5)
     probes = np.unique(np.linspace(lowest, table.size - 1, PROBES).astype(np.int64))
-    profiled = (
-        sources[np.unique(np.linspace(0, max(sources.size - 1, 0), PROFILE).astype(np.int64))]
-        if sources.size
-        else sources
-    )
+    whole = _profiled(sources.size)
 
-    def check(part: Any, whole: bool) -> Any:
-        return kernels.check_balls(*graph, metric.mass_units, table, part, probes, whole)
+    def check(part: Any, all_of_it: bool) -> Any:
+        return kernels.check_balls(*graph, metric.mass_units, table, part, probes, all_of_it)
 
-    with progress_bar("verify", sources.size + profiled.size, show=progress) as bar:
-        checked = in_parts(lambda part: check(part, False), sources, workers=workers, bar=bar)
-        measured = in_parts(lambda part: check(part, True), profiled, workers=workers, bar=bar, done=sources.size)
-    least, holds = (np.concatenate([part[k] for part in checked]) for k in (0, 2))
+    with progress_bar("verify", sources.size, show=progress) as bar:
+        measured = in_parts(lambda part: check(part, True), sources[whole], workers=workers, bar=bar)
+        done = int(np.count_nonzero(whole))
+        checked = in_parts(lambda part: check(part, False), sources[~whole], workers=workers, bar=bar, done=done)
+    least, holds = (np.concatenate([part[k] for part in measured + checked]) for k in (0, 2))
     violations = int(np.count_nonzero(~holds))
     stated = metric.certificate.get("graph_sha256", digest)
     return {
@@ -84,6 +82,14 @@ def verify(
         "same_graph_as_certified": stated == digest,
         "seconds": round(time.perf_counter() - begun, 2),
     }
+
+
+def _profiled(n: int) -> npt.NDArray[np.bool_]:
+    """Which of n locations are measured whole: some, evenly spread."""
+    some = min(n, max(PROFILE_LEAST, min(n // PROFILE_ONE_IN, PROFILE_MOST)))
+    chosen = np.zeros(n, bool)
+    chosen[np.linspace(0, max(n - 1, 0), some).astype(np.int64)] = True
+    return chosen
 
 
 def _ratio(least: Any, profile: Any, probes: IntArray) -> dict[str, Any]:
