@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from geoelastic.bench import build, growth, paths, report, scale
+from geoelastic.bench import build, growth, merging, paths, report, scale, strategies
 from geoelastic.bench._seams import seam_rows
 from geoelastic.bench._tools import markdown, synthetic_mass
 from geoelastic.scale import InlineEngine, Job
@@ -24,12 +24,26 @@ SEAMS_SIDE = 300
 def test_build() -> None:
     result = build.run(maps=[("city", 30)])
     rows = {(row["method"], row["layout"]): row for row in result["rows"]}
-    assert len(rows) == 4
+    assert len(rows) == 5
     assert all(row["violations"] == 0 and row["least_ratio"] >= 1 for row in rows.values())
     assert rows["conformal", "adaptive"]["mean_ratio"] < rows["paper", "uniform"]["mean_ratio"]
     assert all(row["error_mass_m"] < row["error_uniform_m"] for row in rows.values())
     assert "error mass weighted ratio" in result["text"]
     json.dumps(result["rows"])
+
+
+def test_variants_of_the_papers_builder() -> None:
+    told: list[int] = []
+    variants = [*merging.VARIANTS, {"strategy": "golden", "literal": True}]
+    rows = strategies.variant_rows(synthetic_mass("city", 30), variants, told.append)
+    assert told == [0, 1, 2, 3, 4]
+    assert [(row["layout"], row["submaps"]) for row in rows] == [
+        ("uniform", 1), ("adaptive", 1), ("uniform", 4), ("uniform", 9), ("uniform", 1),
+    ]  # fmt: skip
+    assert [(row["order"], row["levels"]) for row in rows[3:]] == [
+        ("fourfold", "until they stand"), ("golden", "once a pass"),
+    ]  # fmt: skip
+    assert all(row["least_ratio"] >= 1 and row["error_mass_m"] > 0 for row in rows)
 
 
 def test_paths() -> None:
@@ -44,6 +58,7 @@ def test_growth() -> None:
     rows = growth.run(sides=(60, 90))["rows"]
     assert [row["cells"] for row in rows] == ["60 x 60", "90 x 90"]
     assert min(row["times_least"] for row in rows) == 1
+    assert all(1 < row["ball"] <= row["locations"] for row in rows)
     assert all(row["violations"] == 0 for row in rows)
 
 
