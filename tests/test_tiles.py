@@ -178,10 +178,10 @@ def test_facts_and_names_are_those_of_the_whole_and_open_no_tile(folder: Path, t
 def test_a_table_opens_the_tiles_around_its_places(tmp_path: Path) -> None:
     """A wide map with all places in its west: the east is never read, and the rows outside are told as ever."""
     target = str(tmp_path / "map")
-    build_tiles(small_mass(shape=(260, 1200)), target, tile=TILE, engine=InlineEngine(), **LEVELS | {"l_top": 0.6})
+    build_tiles(small_mass(shape=(140, 1200)), target, tile=TILE, engine=InlineEngine(), **LEVELS | {"l_top": 0.6})
     metric = open_tiles(target)
     rng = np.random.default_rng(3)
-    lat, lon = metric.grid.cell_to_latlon(rng.integers(100, 160, 40), rng.integers(60, 100, 40))
+    lat, lon = metric.grid.cell_to_latlon(rng.integers(50, 90, 40), rng.integers(60, 100, 40))
     mechanism = TiledMechanism(metric)
     reports = sanitize_arrays(mechanism, [*lat, 10.0], [*lon, 10.0], outside="drop", rng=SeededRandom(2))
     assert (reports.tally.reports, reports.tally.outside) == (40, 1)
