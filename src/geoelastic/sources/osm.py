@@ -64,15 +64,16 @@ def read_osm(
     collector = Collector(layers, bounds, levels=levels, hours=hours)
     osmium = load_osmium()
     bar = progress_bar(f"read {Path(path).name}", 1.0, show=progress)
+    with _readable(path):
+        found = _survey(path, collector, bounds)
     with _readable(path), _location_storage(path) as storage, _without_cycle_search(), bar as shown:
         header = osmium.io.Reader(str(path), osmium.osm.NOTHING).header()
         stamp = header.get("osmosis_replication_timestamp") or header.get("timestamp")
-        found = _survey(path, collector, bounds)
         if found is None:
             passes = Passes(str(path), collector, storage, dated=not stamp, bar=shown if progress else None)
         else:
             collector.leave_outside(found.outside)
-            passes = Passes(found.text, collector, storage)
+            passes = Passes(found.text, collector, "sparse_mem_array")
         passes.run()
         newest = stamp or passes.newest or (newest_change(path, collector.keys) if found is not None else "")
     box = osm_box(path)
