@@ -20,6 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..progress import Bar
 from ._opl import NODE, RELATION, WAY, degrees, numbers, objects, references, tags_of
 from .areas import BoolArray, Bounds, FloatArray, IntArray
 
@@ -147,19 +148,27 @@ class Survey:
         self._members: set[int] = set()
         self._outside = 0
 
-    def run(self) -> Found:
-        for block in objects(self._path, NODE):
-            self._look_at_nodes(block)
-        for block in objects(self._path, WAY):
-            self._look_at_ways(block)
-        for block in objects(self._path, RELATION):
-            self._look_at_relations(block)
-        self._fetch_members()
-        self._fetch_nodes()
+    def run(self, bar: Bar | None = None) -> Found:
+        """Reads the file's nodes, ways and relations, then what is missing of the chosen ones."""
+        stages: dict[str, Callable[[], None]] = {
+            "nodes": lambda: self._look(NODE, self._look_at_nodes),
+            "ways": lambda: self._look(WAY, self._look_at_ways),
+            "relations": lambda: self._look(RELATION, self._look_at_relations),
+            "their ways": self._fetch_members,
+            "their nodes": self._fetch_nodes,
+        }
+        for done, (what, stage) in enumerate(stages.items()):
+            if bar is not None:
+                bar.update(done / len(stages), note=f"looking for {what}")
+            stage()
         lines = [*(self._nodes[n] for n in sorted(self._nodes)), *(self._ways[w] for w in sorted(self._ways))]
         runs = len(self._node_sides.runs()[0]) + len(self._way_sides.runs()[0])
         kept = {"nodes": len(self._nodes), "ways": len(self._ways), "relations": len(self._relations), "runs": runs}
         return Found("\n".join([*lines, *self._relations, ""]).encode(), self._outside, kept)
+
+    def _look(self, kind: str, at: Callable[[Any], None]) -> None:
+        for block in objects(self._path, kind):
+            at(block)
 
     def _look_at_nodes(self, block: Any) -> None:
         lat, lon = degrees(block["y"]), degrees(block["x"])

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ..errors import FileError
-from ..progress import progress_bar
+from ..progress import Bar, progress_bar
 from ._collect import Collector
 from ._survey import Found, Survey, UnsortedError
 from .areas import Bounds
@@ -63,18 +63,17 @@ def read_osm(
     _check_file(path)
     collector = Collector(layers, bounds, levels=levels, hours=hours)
     osmium = load_osmium()
-    bar = progress_bar(f"read {Path(path).name}", 1.0, show=progress)
-    with _readable(path):
-        found = _survey(path, collector, bounds)
-    with _readable(path), _location_storage(path) as storage, _without_cycle_search(), bar as shown:
+    with progress_bar(f"read {Path(path).name}", 1.0, show=progress) as bar, _readable(path):
+        found = _survey(path, collector, bounds, bar)
         header = osmium.io.Reader(str(path), osmium.osm.NOTHING).header()
         stamp = header.get("osmosis_replication_timestamp") or header.get("timestamp")
-        if found is None:
-            passes = Passes(str(path), collector, storage, dated=not stamp, bar=shown if progress else None)
-        else:
-            collector.leave_outside(found.outside)
-            passes = Passes(found.text, collector, "sparse_mem_array")
-        passes.run()
+        with _location_storage(path) as storage, _without_cycle_search():
+            if found is None:
+                passes = Passes(str(path), collector, storage, dated=not stamp, bar=bar if progress else None)
+            else:
+                collector.leave_outside(found.outside)
+                passes = Passes(found.text, collector, "sparse_mem_array")
+            passes.run()
         newest = stamp or passes.newest or (newest_change(path, collector.keys) if found is not None else "")
     box = osm_box(path)
     info = {
@@ -86,13 +85,13 @@ def read_osm(
     return collector.features(info)
 
 
-def _survey(path: str | Path, collector: Collector, bounds: Bounds | None) -> Found | None:
+def _survey(path: str | Path, collector: Collector, bounds: Bounds | None, bar: Bar) -> Found | None:
     """What may touch the bounds; None where reading all of the file is as good."""
     box = osm_box(path)
     if bounds is None or Path(path).stat().st_size < SURVEY_BYTES or (box is not None and _covers(bounds, box)):
         return None
     try:
-        return Survey(path, collector.keys, collector.counts, bounds).run()
+        return Survey(path, collector.keys, collector.counts, bounds).run(bar)
     except UnsortedError:
         return None
 
