@@ -18,7 +18,7 @@ from geoelastic.scale import InlineEngine, Job
 pytestmark = pytest.mark.jit  # whole metrics are built here
 
 #: The middle of a city in 3 x 3 tiles of 128 cells; `geoelastic bench scale --seams` takes a whole one.
-SEAMS_SIDE = 300
+SEAMS_SIDE = 210
 
 
 def test_build() -> None:
@@ -70,17 +70,17 @@ def test_scale(tmp_path: Path) -> None:
             assert not any("kept" in job.spec["root"] for job in jobs), "what was built is built again"
             return super().run(jobs)
 
-    options: dict[str, Any] = {"sides": (130, 150), "tile": 128, "reports": 3, "folder": str(tmp_path / "kept")}
+    options: dict[str, Any] = {"sides": (70, 130), "tile": 128, "reports": 3, "folder": str(tmp_path / "kept")}
     result = scale.run(engine=InlineEngine(), **options)
     first, second, reports = result["rows"]
     assert first["to_first"] == 1.0
     assert second["locations"] > first["locations"]
     assert second["violations"] == 0
-    assert second["cpu_s_per_million_cells"] == pytest.approx(second["cpu_s"] * 1e6 / 150**2, rel=0.2)
+    assert second["cpu_s_per_million_cells"] == pytest.approx(second["cpu_s"] * 1e6 / 130**2, rel=0.2)
     assert 0 < reports["cold_report_ms"] <= reports["nine_in_ten_ms"]
     assert 1 <= reports["tiles_opened"] <= second["tiles"] == 4
     assert "cpu s per million cells" in result["text"]
-    with (tmp_path / "kept/130.jsonl").open("a", encoding="utf-8") as log:
+    with (tmp_path / "kept/70.jsonl").open("a", encoding="utf-8") as log:
         log.write('["torn')
     again = scale.run(engine=Refusing(), **options)["rows"]
     assert [row["cpu_s"] for row in again[:2]] == [first["cpu_s"], second["cpu_s"]]
