@@ -314,10 +314,10 @@ def test_reproduce_says_what_is_missing(tmp_path: Path) -> None:
 @pytest.mark.data
 @pytest.mark.skipif(not DATA.is_dir(), reason="the real data is not beside the project")
 def test_the_papers_figures_on_the_real_paris() -> None:
-    """The mechanism as the paper ran it, on a map of 26 km: all of the paper's figures of the city within 5 %."""
+    """The mechanism as the paper ran it, on a map of 20 km: all of the paper's figures of the city within 5 %."""
     from geoelastic.area import Area
 
-    quality = quality_from_source(EXAMPLE, Area.around(48.8567, 2.3487, size_km=26), 100)
+    quality = quality_from_source(EXAMPLE, Area.around(48.8567, 2.3487, size_km=20), 100)
     metric = build_metric(mass_from_quality(quality, city=(48.8567, 2.3487, 5600.0)))
     paris = PAPER_AREAS[0]
     prior = prior_from_checkins(paris.cut(read_checkins(DATA / "checkins" / "gowalla_paris_30km.txt")), metric.grid)
