@@ -149,7 +149,7 @@ def test_a_full_disk_is_told_and_leaves_no_half_file(tmp_path: Path, monkeypatch
 
 def test_an_update_builds_what_changed_and_says_so(clean: Path, tmp_path: Path) -> None:
     """A wide map, a new town in one corner: far tiles keep their files; the result is that of a fresh build."""
-    shape = (200, 1000)
+    shape = (140, 1000)
     levels = LEVELS | {"l_top": 0.6}
     before, after = small_mass(shape=shape), small_mass(shape=shape, extra=(60, 940, 8))
     target = tmp_path / "map"
