@@ -89,6 +89,13 @@ def metric_to_parts(metric: Metric) -> tuple[dict[str, Any], dict[str, pa.Table]
     return manifest, tables
 
 
+def _numbers(column: pa.ChunkedArray) -> Any:
+    """A column as an array; by way of DLPack where that knows the type, for Arrow's own way loads pandas."""
+    if pa.types.is_boolean(column.type):
+        return np.array(column)
+    return np.from_dlpack(column.combine_chunks())
+
+
 def metric_from_parts(manifest: dict[str, Any], tables: dict[str, pa.Table]) -> Metric:
     """The metric that `metric_to_parts` described."""
     where = manifest["grid"]
@@ -98,7 +105,7 @@ def metric_from_parts(manifest: dict[str, Any], tables: dict[str, pa.Table]) -> 
     )  # fmt: skip
     grid = Grid(area, where["cell_m"], where["rows"], where["cols"])
     table = tables["locations"]
-    columns = {name: np.array(table[name]) for name in table.column_names}
+    columns = {name: _numbers(table[name]) for name in table.column_names}
     if manifest["layout"] == "adaptive":
         locations: Locations = from_exponents(grid, columns["exponent"].astype(np.uint8))
     else:

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import ndimage
 
 from ..errors import InputError
 from ..levels import FloatArray, IntArray
@@ -92,6 +91,8 @@ def grid_sum(features: Features, grid: Grid, *, smooth_m: float = 0.0) -> FloatA
     flat = np.bincount(shares.cell, weights=value, minlength=grid.rows * grid.cols)
     cells: FloatArray = flat.astype(np.float64).reshape(grid.shape)
     if smooth_m > 0:
+        from scipy import ndimage  # slow to load
+
         cells = np.asarray(ndimage.gaussian_filter(cells, smooth_m / grid.cell_m, mode="constant"), dtype=np.float64)
     return cells
 
