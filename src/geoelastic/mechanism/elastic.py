@@ -126,7 +126,7 @@ class ElasticMechanism:
         reported = np.empty(secrets.size, np.int64)
         groups = self._groups(unique, rows)
         streams: list[RandomSource | None] = [None if rng is None else SeededRandom(rng.bytes(32)) for _ in groups]
-        jobs = iter(list(zip(groups, streams, strict=True)))
+        jobs = iter(list(zip(groups, streams, strict=True)))  # all threads take from one list, the next when free
 
         def work(_: int) -> None:
             sampler, system = (self._sampler if threads == 1 else self._new_sampler()), SystemRandom()

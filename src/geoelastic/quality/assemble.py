@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,7 @@ from .hours import Hours, open_factor
 from .recipe import DEFAULT_FLOOR, Layer, Recipe
 from .score import Amounts, apply_cap, apply_prior, apply_sensitive, sum_with_diversity
 
-__all__ = ["Batch", "as_prior", "assemble", "grid_sum"]
+__all__ = ["Batch", "as_prior", "assemble", "count_classes", "grid_sum", "most_frequent", "stated_date"]
 
 _MOST_CLASSES = 60
 _WHOLE = 1 - 1e-9
@@ -161,7 +161,7 @@ def _account(recipe: Recipe, placed: Sequence[_Placed], amounts: Amounts) -> dic
     return {
         "kind": "quality",
         "source": [s.get("source") for s in sources],
-        "timestamp": next(iter(stamps.values())) if len(stamps) == 1 else (stamps or None),
+        "timestamp": stated_date(stamps),
         "licence": "; ".join(sorted({text for text in licences if text})),
         "recipe": {"name": recipe.name, "about": recipe.about, "layers": [_describe(layer) for layer in recipe.layers]},
         "layers": layers,
@@ -169,20 +169,35 @@ def _account(recipe: Recipe, placed: Sequence[_Placed], amounts: Amounts) -> dic
     }
 
 
+def stated_date(stamps: Mapping[str, str]) -> Any:
+    """The date of the only source, or the dates of all, or None."""
+    return next(iter(stamps.values())) if len(stamps) == 1 else (dict(stamps) or None)
+
+
+def count_classes(features: Features, chosen: Any) -> Counter[str]:
+    """How many of the chosen features there are of each class."""
+    count = np.bincount(features.code[chosen], minlength=len(features.classes))
+    return Counter({features.classes[code]: int(count[code]) for code in np.flatnonzero(count).tolist()})
+
+
+def most_frequent(classes: Counter[str]) -> dict[str, int]:
+    """Counts of the most frequent classes, and of all others together."""
+    ordered = sorted(classes.items(), key=lambda item: (-item[1], item[0]))
+    named = dict(ordered[:_MOST_CLASSES])
+    if len(ordered) > _MOST_CLASSES:
+        named["others"] = sum(count for _, count in ordered[_MOST_CLASSES:])
+    return named
+
+
 def _layer_account(part: _Placed, index: int, amounts: Amounts, layer: Layer) -> dict[str, Any]:
     features, inside = part.batch.features, part.shares.inside
     mine = (part.layer == index) & (inside > 0)
-    count = np.bincount(features.code[mine], minlength=len(features.classes))
-    order = sorted(np.flatnonzero(count).tolist(), key=lambda i: (-count[i], features.classes[i]))
-    classes = {features.classes[i]: int(count[i]) for i in order[:_MOST_CLASSES]}
-    if len(order) > _MOST_CLASSES:
-        classes["others"] = int(count[order[_MOST_CLASSES:]].sum())
     return {
         "features": int(np.count_nonzero(mine)),
         "cut by the area's edge": int(np.count_nonzero(mine & (inside < _WHOLE))),
         "weight": layer.weight,
         "quality": float(amounts.amount[amounts.layer == index].sum()),
-        "classes": classes,
+        "classes": most_frequent(count_classes(features, mine)),
     }
 
 

@@ -15,15 +15,13 @@ import numpy as np
 from ..levels import FloatArray, IntArray
 from ..locations import Grid
 from ..metric.tiles import Tiling
-from ..quality.assemble import Batch
+from ..quality.assemble import Batch, count_classes, most_frequent, stated_date
 from ..quality.cover import share_features
 from ..quality.recipe import Recipe
 from ..sources.features import Features
 
 __all__ = ["account_of_part", "account_of_whole"]
 
-#: as many classes are named as for a map that is read at once
-_MOST_CLASSES = 60
 _WHOLE = 1 - 1e-9
 
 
@@ -39,9 +37,8 @@ def account_of_part(
         layer_of = np.array(rule_of, dtype=np.int64)[features.rule]
         for index in batch.layers:
             rows = mine & (layer_of == index)
-            classes = Counter(features.classes[code] for code in features.code[rows].tolist())
             cut = int(np.count_nonzero(rows & (inside < _WHOLE)))
-            layers[recipe.layers[index].name] = {"cut": cut, "classes": dict(classes)}
+            layers[recipe.layers[index].name] = {"cut": cut, "classes": dict(count_classes(features, rows))}
     infos = [batch.features.info for batch in batches]
     return {
         "stamps": {str(info["source"]): info["timestamp"] for info in infos if info.get("timestamp")},
@@ -88,23 +85,14 @@ def account_of_whole(recipe: Recipe, parts: Sequence[Mapping[str, Any]]) -> dict
             "cut by the area's edge": sum(part["cut"] for part in mine),
             "weight": layer.weight,
             "quality": sum(part["quality"] for part in mine),
-            "classes": _named(classes),
+            "classes": most_frequent(classes),
         }
     stamps = {source: stamp for part in parts for source, stamp in part["stamps"].items()}
     return {
-        "timestamp": next(iter(stamps.values())) if len(stamps) == 1 else (stamps or None),
+        "timestamp": stated_date(stamps),
         "layers": layers,
         "dropped": _dropped(parts),
     }
-
-
-def _named(classes: Counter[str]) -> dict[str, int]:
-    """Counts of the most frequent classes, and of all others together."""
-    ordered = sorted(classes.items(), key=lambda item: (-item[1], item[0]))
-    named = dict(ordered[:_MOST_CLASSES])
-    if len(ordered) > _MOST_CLASSES:
-        named["others"] = sum(count for _, count in ordered[_MOST_CLASSES:])
-    return named
 
 
 def _dropped(parts: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, int]]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import gc
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from ..errors import FileError
@@ -67,12 +67,13 @@ def read_osm(
         found = _survey(path, collector, bounds, bar)
         header = osmium.io.Reader(str(path), osmium.osm.NOTHING).header()
         stamp = header.get("osmosis_replication_timestamp") or header.get("timestamp")
-        with _location_storage(path) as storage, _without_cycle_search():
+        little = nullcontext("sparse_mem_array")
+        with _location_storage(path) if found is None else little as storage, _without_cycle_search():
             if found is None:
                 passes = Passes(str(path), collector, storage, dated=not stamp, bar=bar if progress else None)
             else:
                 collector.leave_outside(found.outside)
-                passes = Passes(found.text, collector, "sparse_mem_array")
+                passes = Passes(found.text, collector, storage)
             passes.run()
         newest = stamp or passes.newest or (newest_change(path, collector.keys) if found is not None else "")
     box = osm_box(path)
