@@ -84,6 +84,28 @@ def test_other_measures_exponents_and_edge_lists_are_equal_too(tmp_path: Path) -
         same_reports(load_mechanism(path), path, 150)
 
 
+def test_sharpened_reports_are_equal_and_a_fence_drawn_on_the_device_takes_the_half_again(tmp_path: Path) -> None:
+    path = tmp_path / "sharp.geox"
+    save_mechanism(ge.ElasticMechanism(ge.sharpen(vectors.town())), path)
+    mechanism = load_mechanism(path)
+    assert mechanism.sharpened
+    same_reports(mechanism, path, 300)
+    lat, lon = mechanism.metric.latlon(int(np.flatnonzero(mechanism.metric.secret)[500]))
+    ring = [(lat, lon), (lat, lon + 0.004), (lat + 0.003, lon + 0.004), (lat + 0.003, lon)]
+    carved = node_eval(CARVE, {"path": str(path), "ring": ring})
+    assert carved == {"exponent": [1, 2], "heights": False}
+
+
+CARVE = """
+import { carveFence, Elastic } from "./src/index.js";
+import { readFileSync } from "node:fs";
+const { path, ring } = JSON.parse(readFileSync(0, "utf8"));
+const { metric } = await Elastic.fromBytes(new Uint8Array(readFileSync(path)));
+const carved = carveFence(metric, ring).metric;
+process.stdout.write(JSON.stringify({ exponent: carved.head.exponent, heights: carved.height !== undefined }));
+"""
+
+
 PROJECT = """
 import { Projection } from "./src/index.js";
 import { readFileSync } from "node:fs";

@@ -24,7 +24,13 @@ export function carveFence(metric, ring) {
   const fence = Int32Array.from({ length: n }, (_, i) => cells[leaves.row[i] * metric.cols + leaves.col[i]]);
   const share = (i) => (leaves.size[i] / metric.leaves.size[parent[i]]) ** 2;
   const carved = new Metric({
-    head: { ...metric.head, layout: "adaptive", sticky: `${metric.head.sticky}|fences ${fenceRuns(cells)}` },
+    head: {
+      ...metric.head,
+      layout: "adaptive",
+      sticky: `${metric.head.sticky}|fences ${fenceRuns(cells)}`,
+      // heights belong to the map as it was: reports go by half of each distance again
+      exponent: metric.height === undefined ? metric.head.exponent : [1, 2],
+    },
     leaves,
     fence,
     mass: Float64Array.from({ length: n }, (_, i) => (whole(i) ? metric.mass[parent[i]] : 0)),

@@ -4,7 +4,8 @@
 import { GeoelasticError } from "./errors.js";
 
 const MAGIC = [0x67, 0x65, 0x6f, 0x78, 0x0d, 0x0a, 0x1a];
-const FORMAT_VERSION = 1;
+/** 1, or 2 for a file with heights. */
+const FORMAT_VERSIONS = [1, 2];
 const DIGEST_BYTES = 32;
 
 /** The header and the arrays (Float64Array of whole numbers, by name) of a portable file. */
@@ -12,8 +13,8 @@ export async function readPortable(bytes) {
   if (bytes.length < 12 + DIGEST_BYTES || MAGIC.some((byte, k) => bytes[k] !== byte)) {
     throw new GeoelasticError("file", "not a portable metric");
   }
-  if (bytes[7] !== FORMAT_VERSION) {
-    throw new GeoelasticError("file", `written in format ${bytes[7]}; this client reads format ${FORMAT_VERSION}`);
+  if (!FORMAT_VERSIONS.includes(bytes[7])) {
+    throw new GeoelasticError("file", `written in format ${bytes[7]}; this client reads formats ${FORMAT_VERSIONS.join(" and ")}`);
   }
   const body = bytes.subarray(0, bytes.length - DIGEST_BYTES);
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", body));

@@ -14,6 +14,17 @@ export function conformalGraph({ start, index, length }, scale) {
   return { start, index, weight };
 }
 
+/** weight - floor(weight / 2^7) - 4 - |difference of heights|, at least 0: the graph that sharpened reports go by. */
+export function loweredGraph({ start, index, weight: full }, height) {
+  const weight = new Int32Array(index.length);
+  for (let i = 0; i + 1 < start.length; i++) {
+    for (let a = start[i]; a < start[i + 1]; a++) {
+      weight[a] = Math.max(0, full[a] - (full[a] >> 7) - 4 - Math.abs(height[i] - height[index[a]]));
+    }
+  }
+  return { start, index, weight };
+}
+
 /** The graph of an edge list, each undirected edge once. */
 export function edgeGraph(n, tail, tip, level) {
   const start = new Int32Array(n + 1);

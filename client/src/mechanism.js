@@ -2,7 +2,7 @@
 // The elastic mechanism on the device: a report for a place, exactly as Python draws it from the same bytes.
 
 import { GeoelasticError } from "./errors.js";
-import { components, UNREACHABLE } from "./graph.js";
+import { components, Search, UNREACHABLE } from "./graph.js";
 import { Metric } from "./metric.js";
 import { SystemRandom, uniformBelow } from "./random.js";
 import { Sampler } from "./sampler.js";
@@ -20,8 +20,9 @@ export class Elastic {
   constructor(metric) {
     this.metric = metric;
     this.weights = makeWeights(...metric.head.exponent);
-    this.sampler = new Sampler(metric.graph, metric.measure, this.weights);
-    this.parts = components(metric.graph);
+    this.graph = metric.reportGraph;
+    this.sampler = new Sampler(this.graph, metric.measure, this.weights);
+    this.parts = components(this.graph);
     this.totals = new Float64Array(metric.n);
     for (let i = 0; i < metric.n; i++) this.totals[this.parts[i]] += metric.measure[i];
   }
@@ -90,7 +91,7 @@ export class Elastic {
   /** The probability of reporting each location from location i. */
   probabilities(i) {
     const { n, fence, leaves, measure } = this.metric;
-    const units = this.metric.distanceUnits(i);
+    const units = this.metric.distanceUnits(i, UNREACHABLE - 1, new Search(this.graph));
     const period = this.weights.length;
     const chance = new Float64Array(n);
     let sum = 0;

@@ -3,7 +3,7 @@
 
 import { GeoelasticError } from "./errors.js";
 import { readPortable } from "./format.js";
-import { conformalGraph, edgeGraph, Search, UNREACHABLE } from "./graph.js";
+import { conformalGraph, edgeGraph, loweredGraph, Search, UNREACHABLE } from "./graph.js";
 import { neighbourGraph, paintOwner, touchingLeaves, uniformLeaves, unpackLeaves } from "./layout.js";
 import { Projection } from "./projection.js";
 
@@ -22,7 +22,7 @@ export class Metric {
     }
     const edges = arrays.edge_i && { i: arrays.edge_i, j: arrays.edge_j, level: arrays.edge_level };
     return new Metric({
-      head, leaves, edges, mass: arrays.mass, measure: arrays.measure, scale: arrays.scale,
+      head, leaves, edges, mass: arrays.mass, measure: arrays.measure, scale: arrays.scale, height: arrays.height,
       fence: Int32Array.from(arrays.fence ?? new Int32Array(n)), framed: Uint8Array.from(arrays.framed ?? new Uint8Array(n)),
     });
   }
@@ -34,8 +34,8 @@ export class Metric {
     return Metric.fromBytes(new Uint8Array(await answer.arrayBuffer()));
   }
 
-  constructor({ head, leaves, edges, mass, measure, scale, fence, framed }) {
-    Object.assign(this, { head, leaves, edges, mass, measure, scale, fence, framed });
+  constructor({ head, leaves, edges, mass, measure, scale, height, fence, framed }) {
+    Object.assign(this, { head, leaves, edges, mass, measure, scale, height, fence, framed });
     const { rows, cols, cell_m: cellM, lat, lon, east_m: eastM, north_m: northM } = head.grid;
     Object.assign(this, { rows, cols, cellM, n: mass.length });
     this.projection = new Projection(lat, lon, eastM, northM);
@@ -47,6 +47,11 @@ export class Metric {
       this.neighbours = neighbourGraph(leaves, this.touching, fence);
       this.graph = conformalGraph(this.neighbours, scale);
     }
+  }
+
+  /** The graph by whose distances reports are drawn: the lowered one of a sharpened file. */
+  get reportGraph() {
+    return this.height === undefined ? this.graph : loweredGraph(this.graph, this.height);
   }
 
   get lTop() {
@@ -109,13 +114,13 @@ export class Metric {
     return this._search;
   }
 
-  /** Level units from a location to every other, UNREACHABLE beyond `limit` units. */
-  distanceUnits(i, limit = UNREACHABLE - 1) {
+  /** Level units from a location to every other, UNREACHABLE beyond `limit` units; by another `search` if given. */
+  distanceUnits(i, limit = UNREACHABLE - 1, search = this.search) {
     if (this.fence[i] > 0) return this.fence.map((k) => (k === this.fence[i] ? 0 : UNREACHABLE));
-    this.search.begin(i);
-    this.search.expand(limit, limit);
-    const distances = this.search.dist.slice();
-    this.search.clear();
+    search.begin(i);
+    search.expand(limit, limit);
+    const distances = search.dist.slice();
+    search.clear();
     return distances;
   }
 

@@ -82,6 +82,7 @@ _EXPORTS = {
     "sanitize_frame": "mechanism.tables",
     "save_mechanism": "mechanism.portable",
     "save_quality": "quality",
+    "sharpen": "mechanism.sharpen",
     "suggest_fences": "fences.suggest",
     "synthetic_quality": "quality",
     "update_tiles": "scale",

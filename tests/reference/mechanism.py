@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
+from itertools import product
 from typing import Any
+
+import numpy as np
 
 from geoelastic.levels import LEVEL_BITS
 
@@ -40,3 +44,35 @@ def exp_lower(units: int) -> Fraction:
         term = term * x / k
         total += term
     return total
+
+
+def exact_rows(mechanism: Any) -> list[list[int]]:
+    """For each location, the integers that its probabilities are proportional to, exactly."""
+    metric, weights = mechanism.reporting, mechanism.weights
+    units = np.array([metric.distance_units_from(i) for i in range(metric.n)])
+    finest = int(units[units < INF].max()) // weights.period
+    return [
+        [
+            0 if d >= INF else int(mu) * int(weights.exact(int(d)) * 2**finest)
+            for d, mu in zip(row, mechanism.measure, strict=True)
+        ]
+        for row in units
+    ]
+
+
+def worst_use(metric: Any, rows: list[list[int]]) -> float:
+    """The largest ln(K(x)(z)/K(x')(z)) / d(x, x') over all triples, after checking in integers that it is at most 1."""
+    worst, totals = 0.0, [sum(row) for row in rows]
+    units = [metric.distance_units_from(x) for x in range(metric.n)]
+    bounds = {int(d): exp_lower(int(d)) for d in np.unique(units) if d < INF}
+    for x, y in product(range(metric.n), repeat=2):
+        d = int(units[x][y])
+        if x == y or d >= INF:
+            continue
+        p, q = bounds[d].numerator * totals[x], bounds[d].denominator * totals[y]
+        assert all(a * q <= p * b for a, b in zip(rows[x], rows[y], strict=True))
+        assert all((a > 0) == (b > 0) for a, b in zip(rows[x], rows[y], strict=True))
+        if d > 0:
+            ratio = max(a / b for a, b in zip(rows[x], rows[y], strict=True) if b) * totals[y] / totals[x]
+            worst = max(worst, math.log(ratio) / (d * 2.0**-13))
+    return worst

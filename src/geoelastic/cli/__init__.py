@@ -28,6 +28,7 @@ _COMMANDS = {
     "reproduce": "reproduce",
     "sanitize": "sanitize",
     "serve": "serve",
+    "sharpen": "sharpen",
     "verify": "verify",
 }
 

@@ -11,7 +11,7 @@ from ._account import account_lines
 if TYPE_CHECKING:
     from ..metric import Metric
 
-__all__ = ["certificate_lines", "describe"]
+__all__ = ["certificate_lines", "describe", "relief_line"]
 
 
 def describe(metric: Metric, path: Path) -> dict[str, Any]:
@@ -33,6 +33,8 @@ def describe(metric: Metric, path: Path) -> dict[str, Any]:
         "certificate": metric.certificate,
         "info": metric.info,
     }
+    if metric.relief is not None:
+        facts["relief"] = {"output": metric.relief.output, "ok": True, **metric.relief.certificate}
     facts["text"] = "\n".join(f"{name:>12}  {value}" for name, value in _lines(facts))
     return facts
 
@@ -78,7 +80,22 @@ def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     if facts["fences"]:
         lines.append(("fences", str(facts["fences"])))
     lines += account_lines(facts["info"].get("quality", facts["info"]))
-    return lines + [("certificate" if k == 0 else "", line) for k, line in enumerate(certificate)]
+    lines += [("certificate" if k == 0 else "", line) for k, line in enumerate(certificate)]
+    if "relief" in facts:
+        lines.append(("sharpened", f"for output by {facts['relief']['output']}; {relief_line(facts['relief'])}"))
+    return lines
+
+
+def relief_line(relief: dict[str, Any]) -> str:
+    """What was checked about a relief, in a line."""
+    if not relief.get("same_metric", True):
+        return "the relief DOES NOT HOLD: it was made for another metric"
+    low, _, middle, _ = relief["exponents"] or [0.0] * 4
+    return (
+        f"the relief {'holds' if relief['ok'] else 'DOES NOT HOLD'}: {relief['edges_over']:,} of {relief['edges']:,} "
+        f"edges are over; reports use {100 * middle:.0f} % of an edge (median; {100 * low:.0f} % or more of 99 in a "
+        "hundred) instead of half"
+    )
 
 
 def certificate_lines(certificate: dict[str, Any]) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ._common import geo_command, show_progress
-from ._describe import certificate_lines
+from ._describe import certificate_lines, relief_line
 
 
 @geo_command(short_help="Re-check a metric from scratch.")
@@ -19,12 +19,23 @@ from ._describe import certificate_lines
 def command(file: str, every: bool, sample: int | None, workers: int | None) -> dict[str, Any]:
     """Recompute the certificate of FILE from its graph alone, by code that shares nothing with the builders.
 
-    Exit 0 if the requirement holds at every level at every location that was checked, 1 if not.
+    If FILE was sharpened, its relief is checked too: on every edge, or with --sample on those around N locations.
+
+    Exit 0 if the requirement holds at every level at every location that was checked, and the relief on every edge; 1
+    if not.
     """
     from ..errors import InputError
     from ..metric import load, verify
 
     if every and sample is not None:
         raise InputError("--every and --sample exclude each other")
-    certificate = verify(load(file), sample=sample, workers=workers, progress=show_progress())
-    return certificate | {"text": "\n".join(certificate_lines(certificate))}
+    metric = load(file)
+    certificate = verify(metric, sample=sample, workers=workers, progress=show_progress())
+    lines = certificate_lines(certificate)
+    if metric.relief is not None:
+        from ..mechanism.sharpen import check_relief
+
+        relief = check_relief(metric, sample=sample, workers=workers, progress=show_progress())
+        certificate |= {"ok": certificate["ok"] and relief["ok"], "relief": relief}
+        lines.append(relief_line(relief))
+    return certificate | {"text": "\n".join(lines)}

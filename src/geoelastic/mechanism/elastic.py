@@ -3,13 +3,15 @@
 
 K(x)(z) = measure(z) w(d(x, z)) / S(x). With exponent 1/2 it is d-private for any metric and any measure: the weights
 differ by at most e^(d/2) and so do the normalisers. A larger exponent is d-private if |ln S(x) - ln S(x')| <= (1 -
-exponent) x (edge's level) on every edge, which `certify` checks.
+exponent) x (edge's level) on every edge, which `certify` checks. A metric with a relief (`sharpen`) lets reports go by
+other, certified distances with exponent 1, and errs much less.
 """
 
 from __future__ import annotations
 
 import math
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
@@ -23,6 +25,7 @@ from ..errors import FrameError, InputError, require_count
 from ..levels import UNREACHABLE, FloatArray, IntArray
 from ..metric import Metric
 from ..metric.extract import inner_metric
+from ..metric.relief import reporting_metric
 from ..metric.threads import worker_count
 from .measures import output_measure
 from .randomness import RandomSource, SeededRandom, SystemRandom
@@ -44,18 +47,23 @@ class ElasticMechanism:
     `output`: "mass" (default), "uniform", "mass^GAMMA", or numbers, one a location; `never`: a mask of what must not
     be reported. `exponent`: 1/2, or a larger one that `certify` has shown to be private, or "certified" to find it;
     with a `margin`, for the metric `guarantee`, whose paths and secrets keep that part of the side from the border.
+    By default a metric that was sharpened for `output` reports by its relief: with exponent 1 over the distances of
+    `reporting`, private for `metric`.
     """
 
     _lazy = True
 
     def __init__(
-        self, metric: Metric, *, output: str | npt.ArrayLike = "mass", exponent: float | Fraction | str = HALF,
+        self, metric: Metric, *, output: str | npt.ArrayLike = "mass", exponent: float | Fraction | str | None = None,
         margin: float = 0.0, never: npt.ArrayLike | None = None, lazy: bool = True,
     ) -> None:  # fmt: skip
-        self._metric = self.guarantee = metric
+        self._metric = self.guarantee = self.reporting = metric
         self._lazy = lazy and metric.by_paths
         self._measure = output_measure(metric, output, never=never)
         self.output = output if isinstance(output, str) else "given"
+        if exponent is None:
+            sharp = metric.relief is not None and output == metric.relief.output and never is None
+            exponent, self.reporting = (Fraction(1), reporting_metric(metric)) if sharp else (HALF, metric)
         if isinstance(exponent, str):
             if exponent != "certified":
                 raise InputError(f"'exponent' must be a number in (0, 1] or 'certified', got {exponent!r}")
@@ -65,21 +73,35 @@ class ElasticMechanism:
             if margin > 0:
                 self.guarantee = inner_metric(metric, margin)
                 self._metric = replace(metric, framed=~self.guarantee.secret[metric.locations.owner])
+                self.reporting = self._metric
         self._weights = make_weights(exponent_fraction(exponent))
 
     @classmethod
     def from_measure(cls, metric: Metric, measure: IntArray, *, output: str, exponent: Fraction) -> ElasticMechanism:
-        """With the very integers of a measure that was made before: what `output` names need not be computed again."""
+        """With the very integers of a measure that was made before: what `output` names need not be computed again. A
+        relief is used if the metric has one."""
         mechanism = cls.__new__(cls)
         mechanism._metric = mechanism.guarantee = metric
+        mechanism.reporting = reporting_metric(metric)
         mechanism._measure, mechanism.output = measure, output
         mechanism._weights = make_weights(exponent)
         measure.setflags(write=False)
         return mechanism
 
+    def twin(self) -> ElasticMechanism:
+        """The same mechanism with a search workspace of its own, for another thread."""
+        other = copy(self)
+        other.__dict__.pop("_sampler", None)
+        return other
+
     @property
     def metric(self) -> Metric:
         return self._metric
+
+    @property
+    def sharpened(self) -> bool:
+        """Whether reports go by the metric's relief."""
+        return self.reporting is not self._metric
 
     @property
     def measure(self) -> IntArray:
@@ -101,7 +123,7 @@ class ElasticMechanism:
         if fence[self._secret(i)] > 0:
             even = np.where(fence == fence[i], self._metric.locations.area_cells, 0).astype(np.float64)
             return even / float(even.sum())
-        weighted = self._weighted(self._metric.distance_units_from(i))
+        weighted = self._weighted(self.reporting.distance_units_from(i))
         total: float = math.fsum(weighted)
         return weighted / total
 
@@ -188,12 +210,12 @@ class ElasticMechanism:
         return self._new_sampler()
 
     def _new_sampler(self) -> SharedSampler:
-        return SharedSampler(self._metric.graph, self._measure, self._weights)
+        return SharedSampler(self.reporting.graph, self._measure, self._weights)
 
     @cached_property
     def _reachable(self) -> tuple[IntArray, IntArray]:
         """The component of each location and the measure of each component."""
-        parts = self._metric.graph.components
+        parts = self.reporting.graph.components
         totals = np.zeros(int(parts.max()) + 1, np.int64)
         np.add.at(totals, parts, self._measure)
         return parts, totals
@@ -202,7 +224,7 @@ class ElasticMechanism:
         """Places that share a search; each alone where there is none to share."""
         free = np.flatnonzero(self._metric.fence[places] == 0) if self._lazy else np.zeros(0, np.int64)
         alone = np.setdiff1d(np.arange(places.size), free)
-        shared = groups_of(self._metric.graph, places[free], [rows[k] for k in free]) if free.size else []
+        shared = groups_of(self.reporting.graph, places[free], [rows[k] for k in free]) if free.size else []
         return shared + [Group(int(places[k]), [(int(places[k]), 0, rows[k])]) for k in alone]
 
     def _draw_group(self, group: Group, sampler: SharedSampler, rng: RandomSource, out: IntArray) -> None:
@@ -221,7 +243,7 @@ class ElasticMechanism:
             return members[[int(np.searchsorted(ends, rng.below(int(ends[-1])), side="right")) for rng in rngs]]
         if self._lazy:
             return sampler.draw(i, self._reach(i), rngs)
-        units = self._metric.distance_units_from(i)
+        units = self.reporting.distance_units_from(i)
         _require_reach(int(self._measure[units < UNREACHABLE].sum()))
         return draw_full(units, self._measure, self._weights, rngs)
 

@@ -60,26 +60,27 @@ def weight_totals(
     only: npt.NDArray[np.bool_] | None = None,
     workers: int | None = None,
     progress: bool = False,
+    title: str = "error",
 ) -> FloatArray:
     """S(x) / w(0) for every location outside fences, or `only` these (rows; 0 elsewhere), and every table of weights
     (columns)."""
     metric = mechanism.metric
     outside = np.flatnonzero(metric.fence == 0 if only is None else only).astype(np.int32)
     totals = np.zeros((metric.n, len(weights)))
-    totals[outside] = _profiles(mechanism, outside, weights, 0, 1.0, workers, progress)[0]
+    totals[outside] = _profiles(mechanism, outside, weights, 0, 1.0, workers, progress, title)[0]
     return totals
 
 
 def _profiles(
     mechanism: ElasticMechanism, sources: npt.NDArray[np.int32], weights: list[Any], bins: int, bin_cells: float,
-    workers: int | None, progress: bool,
+    workers: int | None, progress: bool, title: str = "error",
 ) -> tuple[FloatArray, FloatArray, FloatArray]:  # fmt: skip
-    graph, at = mechanism.metric.graph, mechanism.metric.locations
+    graph, at = mechanism.reporting.graph, mechanism.metric.locations
     periods = np.array([table.period for table in weights], np.int64)
     tables = np.zeros((len(weights), periods.max()))
     for row, table in zip(tables, weights, strict=True):
         row[: table.period] = table.table / float(table.table[0])
-    with progress_bar("error", sources.size, show=progress) as bar:
+    with progress_bar(title, sources.size, show=progress) as bar:
         parts = in_parts(
             lambda some: kernels.profiles(
                 graph.start, graph.index, graph.weight, mechanism.measure, tables, periods,

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -24,7 +25,8 @@ def mechanism_bytes(mechanism: ElasticMechanism) -> bytes:
         # clients need not be able to spell the name that keyed reports are derived from
         "sticky": Sticky(mechanism, bytes(32)).map_name,
     }
-    return portable_bytes(mechanism.metric, arrays={"measure": mechanism.measure}, extra=extra)
+    metric = mechanism.metric if mechanism.sharpened else replace(mechanism.metric, relief=None)
+    return portable_bytes(metric, arrays={"measure": mechanism.measure}, extra=extra)
 
 
 def save_mechanism(mechanism: ElasticMechanism, path: str | os.PathLike[str]) -> int:

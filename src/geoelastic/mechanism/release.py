@@ -16,7 +16,6 @@ from .ledger import Account, Ledger, updating
 from .remap import Remapped
 from .sticky import Sticky, load_key, metric_id, new_key
 from .tables import Visits
-from .weights import HALF
 
 __all__ = ["MECHANISMS", "account_of", "charge", "charge_file", "choose_laplace", "choose_mechanism", "mechanism_name"]
 
@@ -64,7 +63,7 @@ def choose_mechanism(
         raise InputError("epsilon, error and Location Guard levels belong to the mechanism 'laplace'")
     if metric is None:
         raise InputError("the elastic mechanism needs a map: give the file of a metric")
-    mechanism: Any = ElasticMechanism(metric, output=measure, exponent="certified" if certified else HALF)
+    mechanism: Any = ElasticMechanism(metric, output=measure, exponent="certified" if certified else None)
     if remap and sticky_key is not None:
         raise InputError("a report can be sticky or remapped, not both")
     if remap:

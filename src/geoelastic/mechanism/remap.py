@@ -118,7 +118,7 @@ class Remapped:
 
     def posterior(self, z: int) -> FloatArray:
         """The probability of each location given the report z, for those who hold the prior."""
-        level = self.metric.distances_from(z)
+        level = self.mechanism.reporting.distances_from(z)
         weights = self._prior_by_total * np.exp(-float(self.mechanism.exponent) * level)
         total = float(weights.sum())
         if not total > 0:

@@ -80,7 +80,8 @@ class Sticky:
     @cached_property
     def _map(self) -> bytes:
         digest = hashlib.sha256(np.ascontiguousarray(self.mechanism.measure).tobytes()).hexdigest()
-        return f"{metric_id(self.metric)}|{digest}|{self.mechanism.exponent}".encode()
+        name = f"{metric_id(self.metric)}|{digest}|{self.mechanism.exponent}"
+        return (f"{name}|{self.metric.relief.digest}" if self.mechanism.sharpened else name).encode()
 
     @property
     def map_name(self) -> str:

@@ -46,6 +46,9 @@ class TiledMechanism:
     some tens of milliseconds; reports from places nearby find them read. `output`: "mass" or "uniform".
     """
 
+    #: A relief needs sums over the whole map from every location: not for maps that are built in tiles.
+    sharpened = False
+
     def __init__(self, metric: TiledMetric, *, output: str = "mass", exponent: float | Fraction = HALF) -> None:
         self.metric, self.output = metric, output
         self.weights = make_weights(exponent_fraction(exponent))

@@ -55,7 +55,7 @@ def carve(
     if not changed.any():
         nothing = _summary(metric, changed, fence > 0, 0, time.perf_counter() - begun)
         return replace(metric, certificate=metric.certificate | {"carve": nothing})
-    bare = replace(metric, locations=locations, mass_units=units, fence=fence, certificate={})
+    bare = replace(metric, locations=locations, mass_units=units, fence=fence, certificate={}, relief=None)
     affected = _affected(metric, np.unique(parent[changed]))[parent] & (fence == 0) & bare.secret
     sources = np.flatnonzero(affected).astype(np.int32)
     if metric.scale is not None:

@@ -126,7 +126,7 @@ def _cut(metric: Metric, box: tuple[int, int, int, int]) -> Metric:
         graph = Graph.from_edges(locations.n, new[tail[inside]], new[tip[inside]], weight[inside]).simplified()
     return replace(
         metric, locations=locations, mass_units=np.ascontiguousarray(metric.mass_units[kept]), graph=graph, fence=fence,
-        scale=scale, frame_cells=0, framed=None, certificate={},
+        scale=scale, frame_cells=0, framed=None, certificate={}, relief=None,
     )  # fmt: skip
 
 
@@ -163,7 +163,7 @@ def inner_metric(metric: Metric, margin: float, *, workers: int | None = None, p
     tail, tip, weight = metric.graph.edges()
     both = kept[tail] & kept[tip]
     graph = Graph.from_edges(metric.n, tail[both], tip[both], weight[both])
-    inner = replace(metric, graph=graph, scale=None, certificate={})
+    inner = replace(metric, graph=graph, scale=None, certificate={}, relief=None)
     beyond = ~kept | ~metric.secret | short_locations(inner, workers=workers)
     if np.all(beyond | (metric.fence > 0)):
         raise InputError(f"'margin' must leave locations with enough crowd inside it, got {margin:g}")

@@ -23,6 +23,7 @@ from .conformal import conformal_graph
 from .graph import Graph
 from .metric import Metric
 from .portable import is_portable, read_portable
+from .relief import Relief
 from .tiled_metric import is_tiled, open_tiles
 
 __all__ = ["KIND", "load", "metric_from_parts", "metric_to_parts", "save"]
@@ -82,6 +83,12 @@ def metric_to_parts(metric: Metric) -> tuple[dict[str, Any], dict[str, pa.Table]
         columns["framed"] = metric.locations.first_of(metric.framed)
     if metric.scale is not None:
         columns["scale"] = metric.scale
+    if metric.relief is not None:
+        relief = metric.relief
+        columns["height"] = relief.height
+        manifest["relief"] = {
+            "output": relief.output, "made_for": relief.made_for, "certificate": relief.certificate,
+        }  # fmt: skip
     tables = {"locations": pa.table(columns)}
     if metric.scale is None:
         tail, tip, weight = metric.graph.edges()
@@ -123,9 +130,12 @@ def metric_from_parts(manifest: dict[str, Any], tables: dict[str, pa.Table]) -> 
         if ends[0].size and (min(part.min() for part in ends) < 0 or max(ends[0].max(), ends[1].max()) >= locations.n):
             raise FileError("an edge leads to a location that does not exist")
         graph = Graph.from_edges(locations.n, *ends)
+    relief = None
+    if "height" in columns:
+        relief = Relief(columns["height"].astype(np.int32), **manifest["relief"])
     return Metric(
         locations, columns["mass"].astype(np.int64), graph, fence, manifest["method"],
         requirement=requirement_from_dict(manifest["requirement"]), l_from=manifest["l_from"], l_top=manifest["l_top"],
         frame_cells=manifest["frame_cells"], framed=framed, scale=scale, certificate=manifest["certificate"],
-        info=manifest["info"],
+        info=manifest["info"], relief=relief,
     )  # fmt: skip

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,9 @@ from ..levels import UNREACHABLE, FloatArray, IntArray, level_to_units, units_to
 from ..locations import Grid, Locations
 from ..mass import Quadratic, Requirement
 from .graph import Graph
+
+if TYPE_CHECKING:
+    from .relief import Relief
 
 __all__ = ["Metric"]
 
@@ -30,7 +33,8 @@ class Metric:
     `fence`: 0 outside, k inside fence k; inside a fence all distances are 0, across it they are infinite. `scale`:
     the local scales of a conformal metric, from which its graph is computed. `framed`: cells, (rows, cols), that
     belong to the frame besides the outer `frame_cells`: the border of a cut, where verification failed.
-    `certificate`: what was verified. `info`: where the mass comes from.
+    `certificate`: what was verified. `info`: where the mass comes from. `relief`: heights that let reports use more
+    than half of each distance (`relief.Relief`).
     """
 
     locations: Locations
@@ -46,6 +50,7 @@ class Metric:
     scale: IndexArray | None = None
     certificate: dict[str, Any] = field(default_factory=dict)
     info: dict[str, Any] = field(default_factory=dict)
+    relief: Relief | None = None
 
     def __post_init__(self) -> None:
         for array in (self.mass_units, self.fence, self.scale, self.framed):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`.geox`: a metric as a phone reads it. One header of JSON, whole numbers as variable-length integers, one checksum.
 
-    8 bytes     "geox", then 13, 10, 26 and the version
+    8 bytes     "geox", then 13, 10, 26 and the version: 1, or 2 if there are heights, which a reader must heed
     4 bytes     length of the header, little-endian
     header      JSON in UTF-8: the grid, the requirement, what each array is called and how long it is
     body        the arrays one after the other, compressed by DEFLATE without a wrapper (RFC 1951)
@@ -33,7 +33,9 @@ from .metric import Metric
 
 __all__ = ["MAGIC", "is_portable", "portable_bytes", "read_portable"]
 
-MAGIC = b"geox\r\n\x1a\x01"
+MAGIC = b"geox\r\n\x1a"
+_PLAIN, _WITH_HEIGHTS = b"\x01", b"\x02"
+_VERSION = slice(7, 8)
 _DIGEST = 32
 _LIMIT = 2**53
 
@@ -64,7 +66,8 @@ def portable_bytes(metric: Metric, *, arrays: Mapping[str, IntArray], extra: Map
         raise InputError(f"what a metric states about itself must be plain JSON data: {error}") from None
     press = zlib.compressobj(9, zlib.DEFLATED, -15, 9)
     body = press.compress(b"".join(parts)) + press.flush()
-    whole = MAGIC + len(header).to_bytes(4, "little") + header + body
+    version = _WITH_HEIGHTS if "height" in columns else _PLAIN
+    whole = MAGIC + version + len(header).to_bytes(4, "little") + header + body
     return whole + hashlib.sha256(whole).digest()
 
 
@@ -91,7 +94,7 @@ def read_portable(path: str | os.PathLike[str]) -> tuple[Metric, dict[str, Any],
         arrays = _arrays(head["arrays"], body)
         tables = {
             "locations": pa.table(
-                {k: arrays[k] for k in ("mass", "exponent", "fence", "framed", "scale") if k in arrays}
+                {k: arrays[k] for k in ("mass", "exponent", "fence", "framed", "scale", "height") if k in arrays}
             )
         }
         if "edge_i" in arrays:
@@ -102,16 +105,17 @@ def read_portable(path: str | os.PathLike[str]) -> tuple[Metric, dict[str, Any],
 
 
 def _opened(target: Path, content: bytes) -> tuple[dict[str, Any], bytes]:
-    if not content.startswith(MAGIC[:7]):
+    if not content.startswith(MAGIC):
         raise FileError(f"{target}: not a portable metric")
-    if content[7:8] != MAGIC[7:8]:
-        raise FileError(f"{target}: written in a newer format; this geoelastic reads version {MAGIC[7]}")
+    if content[_VERSION] not in (_PLAIN, _WITH_HEIGHTS):
+        raise FileError(f"{target}: written in a newer format; this geoelastic reads versions 1 and 2")
     damaged = FileError(f"{target}: truncated or corrupt: its contents do not match its checksum")
-    if len(content) < len(MAGIC) + 4 + _DIGEST or hashlib.sha256(content[:-_DIGEST]).digest() != content[-_DIGEST:]:
+    begin = _VERSION.stop + 4
+    if len(content) < begin + _DIGEST or hashlib.sha256(content[:-_DIGEST]).digest() != content[-_DIGEST:]:
         raise damaged
-    end = len(MAGIC) + 4 + int.from_bytes(content[len(MAGIC) : len(MAGIC) + 4], "little")
+    end = begin + int.from_bytes(content[_VERSION.stop : begin], "little")
     try:
-        head = json.loads(content[len(MAGIC) + 4 : end])
+        head = json.loads(content[begin:end])
         return head, zlib.decompress(content[end:-_DIGEST], -15)
     except (ValueError, zlib.error):
         raise damaged from None

@@ -11,6 +11,7 @@ from ..area import Area
 from ..errors import InputError
 from ..mechanism import ElasticMechanism
 from ..mechanism.portable import save_mechanism
+from ..mechanism.sharpen import sharpen
 from ..metric import load
 from ..metric.extract import extract
 from ..store import write_bytes
@@ -22,19 +23,21 @@ SCRIPT = "geolocation.js"
 
 
 def make_extract(
-    file: str, target: str, *, area: Area | None = None, output: str = "mass", exponent: str = "1/2",
-    client: bool = False, progress: bool = False,
+    file: str, target: str, *, area: Area | None = None, output: str = "mass", exponent: str | None = None,
+    sharp: bool = False, client: bool = False, progress: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
-    """Cut `area` from a metric (all of it, if None) and write it as ``.geox`` or ``.geoelastic``; with `client`, the
-    script for web pages beside it."""
+    """Cut `area` from a metric (all of it, if None) and write it as ``.geox`` or ``.geoelastic``, sharpened if `sharp`;
+    with `client`, the script for web pages beside it."""
     path = Path(target)
     if path.suffix not in (".geox", ".geoelastic"):
         raise InputError(f"'output' must end in .geox (for phones and pages) or .geoelastic, got {path.name!r}")
     metric = load(file)
     part = metric if area is None else extract(metric, area, progress=progress)
+    if sharp:
+        part = sharpen(part, output=output, progress=progress)
     if path.suffix == ".geox":
         try:
-            chosen: Any = exponent if exponent == "certified" else Fraction(exponent)
+            chosen: Any = exponent if exponent in (None, "certified") else Fraction(exponent)
         except (ValueError, ZeroDivisionError):
             raise InputError(f"'exponent' must be a fraction such as 1/2, or 'certified', got {exponent!r}") from None
         size = save_mechanism(ElasticMechanism(part, output=output, exponent=chosen), path)

@@ -18,6 +18,7 @@ from ..area import Area
 from ..errors import FileError, InputError
 from ..mechanism import ElasticMechanism
 from ..mechanism.portable import load_mechanism, mechanism_bytes
+from ..mechanism.sharpen import sharpen
 from ..metric import Metric, load
 from ..metric.extract import extract
 from ..metric.portable import is_portable
@@ -78,10 +79,7 @@ class Published:
     def own_mechanism(self) -> ElasticMechanism:
         """The mechanism with a search workspace that belongs to this thread."""
         if not hasattr(self._local, "mechanism"):
-            shared = self.mechanism
-            self._local.mechanism = ElasticMechanism.from_measure(
-                shared.metric, shared.measure, output=shared.output, exponent=shared.exponent
-            )
+            self._local.mechanism = self.mechanism.twin()
         mechanism: ElasticMechanism = self._local.mechanism
         return mechanism
 
@@ -112,6 +110,8 @@ class Published:
         with self._lock:
             if tile not in self._tiles:
                 part = extract(self.metric, self.tile_area(tile))
+                if self.mechanism.sharpened:
+                    part = sharpen(part, output=self.mechanism.output)
                 mechanism = ElasticMechanism(part, output=self.mechanism.output)
                 name = f"{self.name}-{tile}.geox"
                 self._tiles[tile] = Blob(mechanism_bytes(mechanism), "application/octet-stream", name)

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`Relief`: a height for each location, which says how much of each distance reports may use.
+
+The exponential mechanism with weights e^(-d/2) spends half of every distance on its weights and keeps the other half
+for its normaliser S, which could change as much. It hardly ever does. With a height h close to ln S, reports can go by
+the *lowered* graph, whose edges are shorter by the difference of the heights of their ends and by no more (a little
+slack aside), and use all of its distances. `mechanism.sharpen` finds the heights and says why the guarantee stands.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InputError
+from .graph import Graph
+from .metric import Metric
+
+__all__ = ["Relief", "lowered", "reporting_metric"]
+
+IndexArray = npt.NDArray[np.int32]
+
+#: What an edge gives up besides the difference of heights, so that heights need not be exact: a 2^7th, and four units.
+SLACK_BITS, SLACK_UNITS = 7, 4
+
+
+@dataclass(frozen=True, eq=False)
+class Relief:
+    """Heights in level units, one a location, for the output measure called `output` and for no other.
+
+    `made_for` is `Relief.key` of the metric: on any other map the heights say nothing. `certificate`: what was checked.
+    """
+
+    height: IndexArray
+    output: str
+    made_for: str
+    certificate: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.height.setflags(write=False)
+
+    @staticmethod
+    def key(metric: Metric) -> str:
+        """A digest of all that the heights depend on: graph, masses and fences."""
+        digest = hashlib.sha256()
+        for array in (metric.graph.start, metric.graph.index, metric.graph.weight, metric.mass_units, metric.fence):
+            digest.update(np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes())
+        return digest.hexdigest()
+
+    @property
+    def digest(self) -> str:
+        """A name of the heights."""
+        return hashlib.sha256(self.height.astype("<i4").tobytes()).hexdigest()[:32]
+
+    def require_fit(self, metric: Metric) -> None:
+        """Refuse heights that were made for another map."""
+        if self.height.shape != (metric.n,) or self.made_for != self.key(metric):
+            raise InputError("the relief was made for another metric: sharpen this one again")
+
+
+def lowered(graph: Graph, height: npt.NDArray[Any]) -> Graph:
+    """The graph with weights w - floor(w / 2^7) - 4 - |difference of heights|, at least 0."""
+    level = height.astype(np.int32)
+    tail = np.repeat(level, np.diff(graph.start))
+    slope = np.abs(tail - level[graph.index])
+    weight = np.maximum(graph.weight - (graph.weight >> SLACK_BITS) - SLACK_UNITS - slope, 0)
+    return Graph(graph.start, graph.index, weight)
+
+
+def reporting_metric(metric: Metric) -> Metric:
+    """The metric by whose distances reports are drawn: the lowered one if there is a relief, else the metric itself."""
+    if metric.relief is None:
+        return metric
+    metric.relief.require_fit(metric)
+    graph = lowered(metric.graph, metric.relief.height)
+    return replace(metric, graph=graph, method="lowered", scale=None, relief=None, certificate={})

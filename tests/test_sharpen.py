@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sharpened reports: private for the metric by brute force, and not beyond; far less noise; nothing that is stored for
+one map is used on another."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+import geoelastic as ge
+from geoelastic.cli import main
+from geoelastic.errors import FileError, InputError
+from geoelastic.fences import disc
+from geoelastic.mechanism import sharpen as sharpen_module
+from geoelastic.mechanism.portable import load_mechanism, mechanism_bytes, save_mechanism
+from geoelastic.mechanism.sharpen import check_relief, sharpen
+from geoelastic.mechanism.sticky import Sticky
+from geoelastic.mechanism.weights import HALF
+from geoelastic.metric.relief import Relief, lowered
+from maps import PARIS, small_mass, small_metric
+from reference.mechanism import exact_rows, worst_use
+from statistical.toolbox import NEVER, assert_chi_square
+from test_privacy import dead_end
+
+
+def geoelastic(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(scope="module")
+def city():
+    """A made-up town of some hundred locations."""
+    mass = ge.mass_from_quality(ge.synthetic_quality("city", rows=40, cols=44, seed=2), r_small=200, r_large=900)
+    return ge.build_metric(mass, l_top=1.2)
+
+
+@pytest.fixture(scope="module")
+def sharp(city):
+    return sharpen(city)
+
+
+@pytest.mark.parametrize("method", ["conformal", "paper"])
+@pytest.mark.parametrize("output", ["mass", "uniform", "mass^2"])
+def test_every_triple_on_a_small_map(method, output):
+    metric = small_metric(method, "adaptive", rows=6, cols=6, l_top=0.8)
+    mechanism = ge.ElasticMechanism(sharpen(metric, output=output), output=output)
+    assert mechanism.sharpened
+    assert mechanism.exponent == 1
+    assert 0.1 < worst_use(metric, exact_rows(mechanism)) <= 1
+    half = ge.ElasticMechanism(metric, output=output)
+    assert np.mean(mechanism.expected_errors()["mean"]) < np.mean(half.expected_errors()["mean"])
+
+
+def test_the_guarantee_is_nearly_used_up_beside_a_dense_block():
+    metric = dead_end()
+    assert 0.95 < worst_use(metric, exact_rows(ge.ElasticMechanism(sharpen(metric)))) <= 1
+
+
+def test_flat_heights_are_too_much_beside_a_dense_block_and_the_check_says_so():
+    """The other side: with all of each distance for the weights and nothing for the normaliser some pair exceeds d."""
+    metric = dead_end()
+    flat = replace(metric, relief=Relief(np.zeros(metric.n, np.int32), "mass", Relief.key(metric)))
+    found = check_relief(flat)
+    assert not found["ok"]
+    assert found["worst"] > 1
+    with pytest.raises(AssertionError):
+        worst_use(metric, exact_rows(ge.ElasticMechanism(flat)))
+
+
+def test_the_check_is_the_definition_on_every_edge(city, sharp):
+    """w' + |ln S - ln S'| <= w, from probabilities: K(x)(x) = mu(x) w(0) / S(x)."""
+    mechanism = ge.ElasticMechanism(sharp)
+    report = check_relief(sharp)
+    assert report["ok"]
+    log_total = np.full(city.n, np.nan)
+    for i in np.flatnonzero(city.secret):
+        log_total[i] = np.log(mechanism.measure[i] / mechanism.probabilities(int(i))[i]) * 2**13
+    used = [
+        (low + abs(log_total[a] - log_total[b])) / w
+        for (a, b, w), low in zip(
+            zip(*city.graph.edges(), strict=True), mechanism.reporting.graph.edges()[2], strict=True
+        )
+    ]
+    assert report["edges"] == len(used)
+    assert report["worst"] >= np.nanmax(used) - 1e-6
+    assert np.nanmax(used) <= 1
+
+
+def test_lowered_weights_by_hand(city):
+    rng = np.random.default_rng(3)
+    height = rng.integers(0, 4000, city.n).astype(np.int32)
+    low = lowered(city.graph, height)
+    for i in range(0, city.n, 17):
+        for a in range(low.start[i], low.start[i + 1]):
+            w, slope = int(city.graph.weight[a]), abs(int(height[i]) - int(height[low.index[a]]))
+            assert low.weight[a] == max(0, w - w // 128 - 4 - slope)
+
+
+def test_noise_falls_and_reports_follow_the_probabilities(city, sharp):
+    half, mechanism = ge.ElasticMechanism(city), ge.ElasticMechanism(sharp)
+    error, before = mechanism.expected_errors()["mean"], half.expected_errors()["mean"]
+    assert error.mean() < 0.9 * before.mean()
+    i = int(np.flatnonzero(city.secret)[city.secret.sum() // 2])
+    chances = mechanism.probabilities(i)
+    counts = np.bincount(mechanism.sample(i, 40_000, rng=ge.SeededRandom(1)), minlength=city.n)
+    assert_chi_square(counts, chances, alpha=NEVER)
+    rows, cols = mechanism.sample_cells(np.repeat([i, i + 1, i + 2], 20_000), rng=ge.SeededRandom(2))
+    shared = np.bincount(city.locations.owner[rows, cols][:20_000], minlength=city.n)
+    assert_chi_square(shared, chances, alpha=NEVER)
+    full = ge.ElasticMechanism(sharp, lazy=False)
+    assert_chi_square(
+        np.bincount(full.sample(i, 20_000, rng=ge.SeededRandom(3)), minlength=city.n), chances, alpha=NEVER
+    )
+
+
+def test_other_measures_masks_and_exponents_do_not_use_the_relief(sharp):
+    never = np.zeros(sharp.n, bool)
+    never[0] = True
+    for options in ({"output": "uniform"}, {"never": never}, {"exponent": HALF}, {"exponent": "certified"}):
+        mechanism = ge.ElasticMechanism(sharp, **options)
+        assert not mechanism.sharpened
+        assert mechanism.exponent < 1
+
+
+def test_a_relief_for_another_metric_is_refused(city, sharp):
+    other = ge.build_metric(ge.mass_from_quality(ge.synthetic_quality("city", rows=40, cols=44, seed=9)), l_top=0.8)
+    with pytest.raises(InputError, match="made for another metric"):
+        ge.ElasticMechanism(replace(other, relief=sharp.relief))
+    weight = city.graph.weight.copy()
+    weight[:] += 1
+    longer = replace(sharp, graph=type(city.graph)(city.graph.start, city.graph.index, weight))
+    with pytest.raises(InputError, match="made for another metric"):
+        ge.ElasticMechanism(longer)
+    assert not check_relief(longer)["ok"]
+    with pytest.raises(InputError, match="has no relief"):
+        check_relief(city)
+
+
+def test_fences_and_cuts_need_a_relief_of_their_own(sharp):
+    lat, lon = sharp.latlon(int(np.flatnonzero(sharp.secret)[sharp.n // 2]))
+    carved = sharp.with_fences([disc(lat, lon, 250)])
+    assert carved.relief is None
+    again = sharpen(carved)
+    assert check_relief(again)["ok"]
+    mechanism = ge.ElasticMechanism(again)
+    inside = np.flatnonzero(again.fence > 0)
+    assert mechanism.probabilities(int(inside[0]))[again.fence == 0].sum() == 0
+    cut = ge.extract(sharp, ge.Area.around(*PARIS, size_km=3))
+    assert cut.relief is None
+
+
+def test_fenced_small_map_by_brute_force():
+    metric = small_metric("conformal", "uniform", rows=7, cols=7, l_top=0.6, fences=(disc(*PARIS, 90),))
+    assert (metric.fence > 0).any()
+    rows = exact_rows(ge.ElasticMechanism(sharpen(metric)))
+    for i in np.flatnonzero(metric.fence > 0):
+        rows[int(i)] = [int(metric.fence[j] == metric.fence[i]) for j in range(metric.n)]
+    assert worst_use(metric, rows) <= 1
+
+
+def test_a_file_keeps_the_relief_and_a_portable_one_reports_the_same(tmp_path, city, sharp):
+    sharp.save(tmp_path / "m.geoelastic")
+    loaded = ge.load(tmp_path / "m.geoelastic")
+    assert np.array_equal(loaded.relief.height, sharp.relief.height)
+    assert loaded.relief.certificate == sharp.relief.certificate
+    mechanism = ge.ElasticMechanism(loaded)
+    save_mechanism(mechanism, tmp_path / "m.geox")
+    portable = load_mechanism(tmp_path / "m.geox")
+    assert portable.sharpened
+    some = [int(i) for i in np.flatnonzero(city.secret)[::97]]
+    for k, i in enumerate(some):
+        assert (
+            portable.sample(i, 3, rng=ge.SeededRandom(k)).tolist()
+            == mechanism.sample(i, 3, rng=ge.SeededRandom(k)).tolist()
+        )
+    assert Sticky(mechanism, bytes(32)).map_name == Sticky(portable, bytes(32)).map_name
+    assert Sticky(mechanism, bytes(32)).map_name != Sticky(ge.ElasticMechanism(city), bytes(32)).map_name
+    # without heights the bytes are those of version 1, which older readers know
+    assert mechanism_bytes(ge.ElasticMechanism(loaded, exponent=HALF)) == mechanism_bytes(ge.ElasticMechanism(city))
+    assert (tmp_path / "m.geox").read_bytes()[7] == 2
+    assert mechanism_bytes(ge.ElasticMechanism(city))[7] == 1
+    broken = bytearray((tmp_path / "m.geox").read_bytes())
+    broken[7] = 3
+    (tmp_path / "m.geox").write_bytes(broken)
+    with pytest.raises(FileError, match="newer format"):
+        load_mechanism(tmp_path / "m.geox")
+
+
+def test_remapping_knows_what_reports_go_by(sharp):
+    mechanism = ge.ElasticMechanism(sharp)
+    remapped = ge.Remapped(mechanism, sharp.mass)
+    z = int(np.flatnonzero(sharp.secret)[40])
+    likely = np.array([mechanism.probabilities(int(i))[z] if sharp.secret[i] else 0.0 for i in range(sharp.n)])
+    posterior = likely * np.where(sharp.secret, sharp.mass, 0)
+    np.testing.assert_allclose(remapped.posterior(z), posterior / posterior.sum(), rtol=1e-3)
+
+
+def test_a_large_map_begins_with_few_locations(monkeypatch, city):
+    monkeypatch.setattr(sharpen_module, "LARGE", 100)
+    thin = sharpen(city)
+    assert check_relief(thin)["ok"]
+    assert thin.relief.certificate["passes"] >= 1
+
+
+def test_the_command_checks_resumes_and_is_believed_by_others(tmp_path, city):
+    path, out = tmp_path / "m.geoelastic", tmp_path / "s.geoelastic"
+    city.save(path)
+    told = json.loads(geoelastic("sharpen", path, "-o", out, "--json").stdout)
+    assert told["error_after_m"] < 0.9 * told["error_before_m"]
+    assert told["edges_over"] == 0
+    assert ge.load(path).relief is None
+    assert "sharpened" in geoelastic("info", out).stdout
+    assert geoelastic("verify", out).exit_code == 0
+    assert json.loads(geoelastic("verify", out, "--sample", 20, "--json").stdout)["relief"]["ok"]
+    # a height that is wrong is found
+    metric = ge.load(out)
+    height = metric.relief.height.copy()
+    height[city.n // 2] += 3000
+    replace(metric, relief=replace(metric.relief, height=height)).save(out)
+    spoilt = geoelastic("verify", out)
+    assert spoilt.exit_code == 1
+    assert "DOES NOT HOLD" in spoilt.stdout
+
+
+def test_an_interrupted_run_goes_on(tmp_path, city, monkeypatch):
+    path = tmp_path / "m.geoelastic"
+    city.save(path)
+    before = path.read_bytes()
+    monkeypatch.setattr(sharpen_module, "PASSES", 1)
+    stopped = geoelastic("sharpen", path)
+    assert stopped.exit_code == 1
+    assert "did not settle" in stopped.stderr
+    assert path.read_bytes() == before
+    part = tmp_path / "m.geoelastic.part"
+    assert part.exists()
+    monkeypatch.undo()
+    whole, rest = sharpen(city), json.loads(geoelastic("sharpen", path, "--json").stdout)
+    assert rest["passes"] < whole.relief.certificate["passes"]
+    assert np.array_equal(ge.load(path).relief.height, whole.relief.height)
+    assert not part.exists()
+
+
+def test_what_cannot_be_sharpened_is_refused(tmp_path, city):
+    with pytest.raises(InputError, match="only a metric in one file"):
+        sharpen(ge.euclidean_metric(small_mass(), epsilon=0.01))
+    save_mechanism(ge.ElasticMechanism(city), tmp_path / "m.geox")
+    refused = geoelastic("sharpen", tmp_path / "m.geox")
+    assert refused.exit_code == 2
+    assert "extract it again" in refused.stderr
