@@ -14,6 +14,7 @@ Each kernel has a slow, obviously right twin in ``tests/reference``.
 """
 
 from .conformal import SCALE_BITS, conformal_weights, share
+from .corners import parse_corners
 from .coverage import coverage
 from .lanes import FAR, LANES, REACHED, lane_workspace, lanes_begin, lanes_clear, lanes_expand
 from .layout import LENGTH_BITS, centre_distance, neighbours, paint_owner, touching, unpack_leaves
@@ -78,6 +79,7 @@ __all__ = [
     "neighbours",
     "paint_owner",
     "paper_pass",
+    "parse_corners",
     "profiles",
     "ratios",
     "report_distances",

@@ -10,18 +10,16 @@ import numpy as np
 import numpy.typing as npt
 import shapely
 
-from .areas import Areas, Bounds, IntArray, polygons_only
+from .areas import Areas, Bounds, FloatArray, IntArray, polygons_only
 from .features import Features, TagRule, in_bounds
 
 __all__ = ["BAD_OUTLINE", "Collector", "parse_levels"]
 
 BAD_OUTLINE = "an outline that crosses itself or encloses nothing"
 _CHUNK = 20_000
-#: hexadecimal digits before the corners of a line in WKB (byte order, type, count), and of each corner (two doubles)
-_LINE_HEADER, _CORNER_LENGTH = 18, 32
 
-#: (rule, class, storeys, index of the opening hours)
-Row = tuple[int, int, float, int]
+#: what an object is in each layer that it counts in: numbers of rows (rule, class, storeys, index of the opening hours)
+Rows = Sequence[int]
 
 
 class Collector:
@@ -36,21 +34,20 @@ class Collector:
         numbered = iter(range(sum(map(len, layers))))
         self._layers = [[(next(numbered), rule) for rule in rules] for rules in layers]
         self.keys = sorted({r.key for rules in layers for r in rules})
+        self.wanted = [*self.keys, *(["building:levels"] if levels else []), *(["opening_hours"] if hours else [])]
         self._bounds, self._levels, self._hours = bounds, levels, hours
         self._class: dict[str, int] = {}
         self._text: dict[str, int] = {}
-        self._chosen: dict[str, dict[tuple[str | None, ...], Sequence[Row]]] = {"node": {}, "area": {}}
+        self._row: dict[tuple[int, int, float, int], int] = {}
+        self._chosen: dict[str, dict[tuple[str | None, ...], Rows]] = {"node": {}, "area": {}}
         self._lat: list[float] = []
         self._lon: list[float] = []
-        self._point_rows: list[Row] = []
+        self._point_rows: list[int] = []
         self._shapes: list[Any] = []
-        self._shape_rows: list[Row] = []
+        self._shape_rows: list[Rows] = []
         self._shape_of: list[str] = []
-        self._rings: list[str] = []
-        self._ring_rows: list[Row] = []
-        self._ring_of: list[int] = []
         self._kept: list[Areas] = []
-        self._kept_rows: list[Row] = []
+        self._kept_rows: list[int] = []
         self.lost: dict[str, list[str]] = {}
         self._outside = 0
 
@@ -66,28 +63,26 @@ class Collector:
         """Note that so many objects count but do not touch the bounds."""
         self._outside += count
 
-    def choose(self, tags: Any, geometry: str) -> Sequence[Row]:
+    def choose(self, tags: Any, geometry: str) -> Rows:
         """One row for each layer that an object with these tags counts in."""
-        values = tuple(map(tags.get, self.keys))
+        values = tuple(map(tags.get, self.wanted))
         rows = self._chosen[geometry].get(values)
         if rows is None:
-            rows = self._chosen[geometry][values] = self._choose(dict(zip(self.keys, values, strict=True)), geometry)
-        if not (rows and (self._levels or self._hours)):
-            return rows
-        storeys = parse_levels(tags.get("building:levels")) if self._levels else 1.0
-        text = tags.get("opening_hours") if self._hours else None
-        hours = -1 if text is None else self._text.setdefault(text, len(self._text))
-        return [(rule, code, storeys, hours) for rule, code, _, _ in rows]
+            rows = self._chosen[geometry][values] = self._choose(dict(zip(self.wanted, values, strict=True)), geometry)
+        return rows
 
-    def _choose(self, tags: dict[str, str | None], geometry: str) -> Sequence[Row]:
+    def _choose(self, tags: Mapping[str, str | None], geometry: str) -> Rows:
         """The same from scratch: in each layer the first rule that matches."""
-        found: list[Row] = []
+        storeys = parse_levels(tags["building:levels"]) if self._levels else 1.0
+        text = tags["opening_hours"] if self._hours else None
+        found = []
         for rules in self._layers:
             for index, rule in rules:
                 value = tags[rule.key]
                 if value is not None and rule.matches(value) and rule.geometry in ("any", geometry):
                     code = self._class.setdefault(f"{rule.key}={value}", len(self._class))
-                    found.append((index, code, 1.0, -1))
+                    hours = -1 if text is None else self._text.setdefault(text, len(self._text))
+                    found.append(self._row.setdefault((index, code, storeys, hours), len(self._row)))
                     break
         return tuple(found)
 
@@ -102,7 +97,7 @@ class Collector:
         else:
             self._outside += 1
 
-    def add_point(self, lat: float, lon: float, rows: Sequence[Row]) -> None:
+    def add_point(self, lat: float, lon: float, rows: Rows) -> None:
         if self._bounds is not None:
             lat_min, lon_min, lat_max, lon_max = self._bounds
             if not (lat_min <= lat <= lat_max and (lon - lon_min) % 360 <= lon_max - lon_min):
@@ -113,63 +108,48 @@ class Collector:
             self._lon.append(lon)
             self._point_rows.append(row)
 
-    def add_shape(self, shape: Any, rows: Sequence[Row], name: str) -> None:
+    def add_shape(self, shape: Any, rows: Rows, name: str) -> None:
         """A polygon or multipolygon as WKB, plain or hexadecimal."""
-        for row in rows:
-            self._shapes.append(shape)
-            self._shape_rows.append(row)
-            self._shape_of.append(name)
+        self._shapes.append(shape)
+        self._shape_rows.append(rows)
+        self._shape_of.append(name)
         if len(self._shapes) >= _CHUNK:
             self._flush()
 
-    def add_ring(self, line: str, rows: Sequence[Row], way: int) -> None:
-        """The closed line of a way as hexadecimal WKB: its outline is a polygon."""
-        corners = line[_LINE_HEADER:]
-        for row in rows:
-            self._rings.append(corners)
-            self._ring_rows.append(row)
-            self._ring_of.append(way)
-        if len(self._rings) >= _CHUNK:
-            self._flush()
+    def add_rings(
+        self, lon: FloatArray, lat: FloatArray, start: IntArray, rows: Sequence[Rows], ways: IntArray
+    ) -> None:
+        """Closed ways: the outline of each, from corner `start[i]` on, is a polygon."""
+        areas, index = Areas.from_rings(lon, lat, start)
+        for i in _others(index, len(ways)):
+            ring = slice(start[i], start[i + 1])
+            self.drop_near(BAD_OUTLINE, f"way/{ways[i]}", lat[ring], lon[ring])
+        self._keep(areas, [rows[i] for i in index.tolist()])
 
     def _flush(self) -> None:
         """Keep those of the shapes so far that touch the bounds."""
-        if self._shapes:
-            shapes = np.asarray(shapely.from_wkb(self._shapes), dtype=object)
-            valid = polygons_only(shapes)
-            there = np.flatnonzero(~(shapely.is_missing(valid) | shapely.is_empty(valid)))
-            for name, i in {self._shape_of[i]: i for i in _others(there, len(valid))}.items():
-                lon, lat = shapely.get_coordinates(shapes[i]).T
-                self.drop_near(BAD_OUTLINE, name, lat, lon)
-            self._keep(Areas.from_shapely(valid[there]), there, self._shape_rows, self._shape_of)
-        if self._rings:
-            # Parsing all coordinates in one go takes a tenth of the time of parsing every line as a geometry.
-            corners = np.frombuffer(bytes.fromhex("".join(self._rings)), dtype="<f8").reshape(-1, 2)
-            count = np.array([len(ring) for ring in self._rings]) // _CORNER_LENGTH
-            start = np.concatenate([[0], np.cumsum(count)])
-            lon, lat = np.ascontiguousarray(corners.T)
-            areas, index = Areas.from_rings(lon, lat, start)
-            for way, i in {self._ring_of[i]: i for i in _others(index, len(count))}.items():
-                ring = slice(start[i], start[i + 1])
-                self.drop_near(BAD_OUTLINE, f"way/{way}", lat[ring], lon[ring])
-            self._keep(areas, index, self._ring_rows, self._ring_of)
+        shapes = np.asarray(shapely.from_wkb(self._shapes), dtype=object)
+        valid = polygons_only(shapes)
+        there = np.flatnonzero(~(shapely.is_missing(valid) | shapely.is_empty(valid)))
+        for i in _others(there, len(valid)):
+            lon, lat = shapely.get_coordinates(shapes[i]).T
+            self.drop_near(BAD_OUTLINE, self._shape_of[i], lat, lon)
+        self._keep(Areas.from_shapely(valid[there]), [self._shape_rows[i] for i in there.tolist()])
         self._shapes, self._shape_rows, self._shape_of = [], [], []
-        self._rings, self._ring_rows, self._ring_of = [], [], []
 
-    def _keep(self, areas: Areas, index: IntArray, rows: list[Row], owner: Sequence[str | int]) -> None:
-        """Areas with the numbers of their rows; an object that is left out counts once, in any number of layers."""
-        if self._bounds is not None:
-            near = areas.touching(self._bounds)
-            self._outside += len({owner[i] for i in index[~near].tolist()})
-            areas, index = areas.take(near), index[near]
-        self._kept.append(areas)
-        self._kept_rows += [rows[i] for i in index]
+    def _keep(self, areas: Areas, rows: Sequence[Rows]) -> None:
+        """Areas that touch the bounds, once for each row of theirs."""
+        near = np.ones(len(areas), dtype=np.bool_) if self._bounds is None else areas.touching(self._bounds)
+        self._outside += int(np.count_nonzero(~near))
+        times = np.array([len(each) for each in rows], dtype=np.int64) * near
+        self._kept.append(areas.take(np.repeat(np.arange(len(areas)), times)))
+        self._kept_rows += [row for i in np.flatnonzero(near).tolist() for row in rows[i]]
 
     def features(self, info: dict[str, Any]) -> Features:
         """All that was kept; `info` also gets the objects that were left out, one by one."""
         self._flush()
-        rows = self._point_rows + self._kept_rows
-        rule, code, value, hours = zip(*rows, strict=True) if rows else ((), (), (), ())
+        row = np.array(self._point_rows + self._kept_rows, dtype=np.int64)
+        rule, code, value, hours = np.array([*self._row], dtype=np.float64).reshape(-1, 4)[row].T
         dropped = {reason: len(names) for reason, names in self.lost.items()}
         dropped["outside the area"] = self._outside
         return Features.of_rows(

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The objects of an OpenStreetMap file as columns of text, block by block: libosmium writes them in its format OPL
-(one object a line), Arrow parses the lines. No Python object is made for a map object, and one block is held at a time.
-
-libosmium runs in a process of its own, since in this one it would hold the interpreter's lock while it waits.
+"""The objects of an OpenStreetMap file as columns, block by block: libosmium writes them in its format OPL (one object
+a line), Arrow parses the lines. No Python object is made for a map object, and one block is held at a time.
 """
 
 from __future__ import annotations
@@ -10,9 +8,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,16 +19,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from .areas import IntArray
+from .._kernels import parse_corners
+from .areas import BoolArray, FloatArray, IntArray
 
-__all__ = ["NODE", "RELATION", "WAY", "Columns", "degrees", "numbers", "objects", "references", "tags_of"]
+__all__ = [
+    "LOCATED", "NODE", "RELATION", "WAY", "Columns", "Located", "degrees", "located", "numbers", "objects",
+    "references", "tag_sets", "tags_of",
+]  # fmt: skip
 
 NODE, WAY, RELATION = "NODE", "WAY", "RELATION"
+#: how libosmium writes what `located` reads
+LOCATED = "opl,add_metadata=timestamp,locations_on_ways=true"
 #: what a line of each kind consists of
-_COLUMNS = {NODE: ["id", "tags", "x", "y"], WAY: ["id", "tags", "refs"], RELATION: ["id", "tags", "members"]}
-#: Larger than the longest line that OpenStreetMap allows (a relation of 32,000 members, a way of 2,000 nodes). Arrow
-#: reads up to 32 blocks ahead.
-_BLOCK_BYTES = {NODE: 1 << 20, WAY: 1 << 20, RELATION: 4 << 20}
+_COLUMNS = {
+    NODE: ["id", "tags", "x", "y"],
+    WAY: ["id", "tags", "refs"],
+    RELATION: ["id", "tags", "members"],
+    LOCATED: ["id", "visible", "changed", "tags", "corners"],
+}
+_BLOCK_BYTES = 1 << 20
 #: libosmium's queues between its threads: two blocks each in place of ten or twenty, for half the memory
 _QUEUES = {f"OSMIUM_MAX_{queue}_QUEUE_SIZE": "2" for queue in ("INPUT", "OSMDATA", "OUTPUT", "WORK")}
 _WRITE = """
@@ -47,26 +55,95 @@ Columns = Any
 
 
 def objects(path: str | Path, kind: str) -> Iterator[Columns]:
-    """Blocks of the columns of all objects of a kind, in the file's order; RuntimeError if it cannot be read."""
-    names = _COLUMNS[kind]
-    read = pyarrow.csv.ReadOptions(column_names=names, block_size=_BLOCK_BYTES[kind], use_threads=False)
-    parse = pyarrow.csv.ParseOptions(delimiter=" ", quote_char=False)
-    convert = pyarrow.csv.ConvertOptions(column_types={name: pa.string() for name in names})
+    """Blocks of the columns of all objects of a kind, in the file's order; RuntimeError if it cannot be read.
+
+    libosmium runs in a process of its own, since in this one it would hold the interpreter's lock while it waits.
+    """
     command = [sys.executable, "-c", _WRITE, str(path), kind]
     pipe, environment = subprocess.PIPE, {**os.environ, **_QUEUES}
     with subprocess.Popen(command, stdout=pipe, stderr=pipe, env=environment) as writer:
         assert writer.stdout is not None
         assert writer.stderr is not None
         try:
-            if writer.stdout.peek(1):  # type: ignore[attr-defined]
-                yield from pyarrow.csv.open_csv(pa.PythonFile(writer.stdout, mode="r"), read, parse, convert)
-        except pa.ArrowInvalid as error:
-            raise RuntimeError(str(error)) from None
+            for text in _whole_lines(writer.stdout):
+                yield _parse(text, _COLUMNS[kind])
         finally:
             writer.stdout.close()
             reason = writer.stderr.read().decode("utf-8", "replace")
     if writer.returncode != 0:
         raise RuntimeError(reason.strip().splitlines()[-1] if reason.strip() else "libosmium ended early")
+
+
+def _whole_lines(stream: IO[bytes]) -> Iterator[bytes]:
+    """Blocks that end with a line; what comes after the last one is not a whole object."""
+    rest = b""
+    while text := stream.read(_BLOCK_BYTES):
+        lines, end, more = text.rpartition(b"\n")
+        if end:
+            yield rest + lines + end
+            rest = more
+        else:
+            rest += text
+
+
+def _parse(text: bytes, names: Sequence[str]) -> Columns:
+    read = pyarrow.csv.ReadOptions(column_names=list(names), block_size=len(text) + 1, use_threads=False)
+    parse = pyarrow.csv.ParseOptions(delimiter=" ", quote_char=False)
+    convert = pyarrow.csv.ConvertOptions(column_types={name: pa.string() for name in names})
+    return pyarrow.csv.read_csv(pa.BufferReader(text), read, parse, convert).combine_chunks().to_batches()[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Located:
+    """Nodes and ways with the corners of all of them: `start` is the first corner of each object and one more, `ref`
+    the node that a corner of a way is, `lon` and `lat` are NaN where the file has not got it. A node is one corner.
+
+    `newest`: when the youngest object was changed.
+    """
+
+    id: IntArray
+    is_way: BoolArray
+    tags: Any
+    newest: str
+    start: IntArray
+    ref: IntArray
+    lon: FloatArray
+    lat: FloatArray
+
+
+def located(path: str | Path) -> Iterator[Located]:
+    """Blocks of the nodes and ways in a file that libosmium wrote as `LOCATED`."""
+    with Path(path).open("rb") as stream:
+        for text in _whole_lines(stream):
+            # the last two fields of a node (x1 y2) as one, like a corner of a way (n1x1y2); no tag has a blank in it
+            block = _parse(text.replace(b" y", b"y"), _COLUMNS[LOCATED])
+            _, where, letters = block["corners"].buffers()
+            field = np.frombuffer(where, dtype=np.int32, count=block.num_rows + 1).astype(np.int64)
+            start, ref, lon, lat = parse_corners(np.frombuffer(letters, dtype=np.uint8), field)
+            is_way = pc.starts_with(block["id"], "w").to_numpy(zero_copy_only=False)
+            newest = pc.max(block["changed"]).as_py()[1:]
+            yield Located(numbers(block["id"]), is_way, block["tags"], newest, start, ref, lon, lat)
+
+
+def tag_sets(column: Any, keys: Sequence[str]) -> tuple[list[dict[str, str]], IntArray]:
+    """The different sets of tags with these keys that objects have, and the number of each object's set."""
+    split = pc.split_pattern(pc.utf8_slice_codeunits(column, 1), ",")
+    pairs = split.values.dictionary_encode()
+    texts = [text.partition("=") for text in pairs.dictionary.to_pylist()]
+    number = {key: i for i, key in enumerate(keys)}
+    key_of = np.array([number.get(_plain(key), -1) for key, _, _ in texts])
+    pair = pairs.indices.to_numpy()[::-1]  # of a key that is there twice the first counts
+    owner = np.repeat(np.arange(len(split)), np.diff(split.offsets.to_numpy()))[::-1]
+    sets: list[dict[str, str]] = [{}]
+    which = np.zeros(len(split), dtype=np.int64)
+    for key, i in number.items():
+        here = (key_of == i)[pair]
+        column = np.zeros(len(split), dtype=np.int64)
+        column[owner[here]] = pair[here] + 1
+        both, which = np.unique(which * (len(texts) + 1) + column, return_inverse=True)
+        parts = (divmod(each, len(texts) + 1) for each in both.tolist())
+        sets = [sets[before] | {key: _plain(texts[code - 1][2])} if code else sets[before] for before, code in parts]
+    return sets, which
 
 
 def numbers(column: Any) -> IntArray:

@@ -70,7 +70,7 @@ def read_osm(
         little = nullcontext("sparse_mem_array")
         with _location_storage(path) if found is None else little as storage, _without_cycle_search():
             if found is None:
-                passes = Passes(str(path), collector, storage, dated=not stamp, bar=bar if progress else None)
+                passes = Passes(str(path), collector, storage, bar=bar if progress else None)
             else:
                 collector.leave_outside(found.outside)
                 passes = Passes(found.text, collector, storage)

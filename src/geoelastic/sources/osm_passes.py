@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The passes over an OpenStreetMap file: relations, nodes and ways, members of multipolygons.
+"""The passes over an OpenStreetMap file: one over all objects, one over the members of multipolygons.
 
-Filters and node locations are libosmium's; Python sees the objects that have one of the keys.
+Filters, node locations and the putting together of multipolygons are libosmium's. Nodes and ways that have one of the
+keys are written to a temporary file and parsed by Arrow, many at a time: a Python call for each would take three times
+as long.
 """
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -17,47 +20,40 @@ import shapely
 
 from ..errors import MissingExtraError
 from ..progress import Bar
-from ._collect import BAD_OUTLINE, Collector, Row
+from ._collect import Collector, Rows
+from ._opl import LOCATED
+from .osm_objects import EDGE_PART, Objects
 
-__all__ = [
-    "BROKEN", "EDGE_LOST", "EDGE_PART", "NOT_AREA", "OPEN_WAY", "Passes", "closed_area", "load_osmium", "newest_change",
-]  # fmt: skip
+__all__ = ["BROKEN", "NOT_AREA", "Passes", "closed_area", "load_osmium", "newest_change"]
 
-EDGE_PART = "cut by the extract's edge, kept in part"
-EDGE_LOST = "cut by the extract's edge, left out"
-OPEN_WAY = "a line, not an area"
 NOT_AREA = "a relation that is not an area"
 BROKEN = "a multipolygon that is cut by the extract's edge or broken"
 
-#: hexadecimal digits of the WKB of a line of four corners, of which the last is the first
-_SHORTEST_RING = 18 + 4 * 32
-#: where on the bar the passes end: over relations, over nodes and ways, over members
-_RELATIONS_READ, _WAYS_READ, _ALL_READ = 0.1, 0.85, 1.0
+#: where on the bar the passes end
+_WAYS_READ, _ALL_READ = 0.85, 1.0
 
 
 class Passes:
     """Reads a file (or lines in the format OPL) as often as needed and hands its objects to the collector."""
 
-    def __init__(
-        self, source: str | bytes, collector: Collector, storage: str, *, dated: bool = False, bar: Bar | None = None
-    ) -> None:
+    def __init__(self, source: str | bytes, collector: Collector, storage: str, *, bar: Bar | None = None) -> None:
         self._osmium = load_osmium()
         self._source, self._collector, self._bar = source, collector, bar
         self._table = self._osmium.index.create_map(storage)
-        self._dates = _Dates() if dated else None
+        self._objects = Objects(collector)
         self._manager = self._osmium.area.AreaManager()
         self._relations = _Relations(collector)
 
     @property
     def newest(self) -> str:
-        """When the youngest of the objects was changed, if that was asked for."""
-        return self._dates.newest if self._dates is not None else ""
+        """When the youngest of the nodes and ways that have one of the keys was changed, if the file says so."""
+        return self._objects.newest
 
     def run(self) -> None:
-        osmium, first = self._osmium, self._manager.first_pass_handler()
-        with self._reader(osmium.osm.RELATION) as reader:
-            osmium.apply(reader, self._key_filter(), self._relations, first)
-        self._read_nodes_and_ways()
+        with tempfile.TemporaryDirectory(prefix="geoelastic-") as folder:
+            lines = Path(folder, "objects.opl")
+            self._write_nodes_and_ways(lines)
+            self._objects.read(lines)
         if self._relations.rows:
             self._read_members()
         if self._bar is not None:
@@ -67,23 +63,23 @@ class Passes:
         io, source = self._osmium.io, self._source
         return io.Reader(source if isinstance(source, str) else io.FileBuffer(source, "opl"), kinds)
 
-    def _key_filter(self) -> Any:
-        return self._osmium.filter.KeyFilter(*self._collector.keys)
-
     def _locations(self) -> Any:
         handler = self._osmium.NodeLocationsForWays(self._table)
         handler.ignore_errors()
         return handler
 
-    def _read_nodes_and_ways(self) -> None:
+    def _write_nodes_and_ways(self, target: Path) -> None:
+        """Those that have one of the keys, with places; relations are noted."""
         osmium = self._osmium
-        handlers: list[Any] = [_Objects(osmium, self._collector)]
-        if self._dates is not None:
-            handlers.append(self._dates)
+        handlers = [osmium.filter.KeyFilter(*self._collector.keys), self._relations, self._manager.first_pass_handler()]
         if self._bar is not None:
-            handlers.append(_Watch(str(self._source), self._bar, _RELATIONS_READ, _WAYS_READ))
-        with self._reader(osmium.osm.NODE | osmium.osm.WAY) as reader:
-            osmium.apply(reader, self._locations(), self._key_filter(), *handlers)
+            handlers.append(_Watch(str(self._source), self._bar, 0.0, _WAYS_READ))
+        handlers.append(osmium.filter.EntityFilter(osmium.osm.NODE | osmium.osm.WAY))
+        with (
+            self._reader(osmium.osm.NODE | osmium.osm.WAY | osmium.osm.RELATION) as reader,
+            osmium.SimpleWriter(osmium.io.File(str(target), LOCATED)) as writer,
+        ):
+            osmium.apply(reader, self._locations(), *handlers, writer)
 
     def _read_members(self) -> None:
         """Multipolygons of which the file has every member are put together by libosmium, the others here."""
@@ -110,7 +106,7 @@ class _Relations:
 
     def __init__(self, collector: Collector) -> None:
         self._collector = collector
-        self.rows: dict[int, Sequence[Row]] = {}
+        self.rows: dict[int, Rows] = {}
         self.members: dict[int, list[int]] = {}
 
     def relation(self, relation: Any) -> None:
@@ -125,59 +121,6 @@ class _Relations:
         self.members[relation.id] = [m.ref for m in relation.members if m.type == "w"]
 
 
-class _Objects:
-    """Nodes and ways that have one of the keys, with libosmium as the caller."""
-
-    def __init__(self, osmium: Any, collector: Collector) -> None:
-        self._collector, self._choose, self._add_ring = collector, collector.choose, collector.add_ring
-        self._line = osmium.geom.WKBFactory().create_linestring
-        self._no_line = (RuntimeError, ValueError, osmium.InvalidLocationError)
-
-    def node(self, node: Any) -> None:
-        rows = self._choose(node.tags, "node")
-        if rows:
-            place = node.location
-            self._collector.add_point(place.lat, place.lon, rows)
-
-    def way(self, way: Any) -> None:
-        tags = way.tags
-        rows = self._choose(tags, "area")
-        if not rows:
-            return
-        if not way.is_closed() or tags.get("area") == "no":
-            self._drop(OPEN_WAY, way)
-            return
-        try:
-            line = self._line(way)
-        except self._no_line:
-            self._add_part(way, rows)
-            return
-        if len(line) < _SHORTEST_RING:
-            self._drop(BAD_OUTLINE, way)
-            return
-        self._add_ring(line, rows, way.id)
-
-    def _drop(self, reason: str, way: Any) -> None:
-        corners = [n.location for n in way.nodes if n.location.valid()]
-        self._collector.drop_near(reason, f"way/{way.id}", [c.lat for c in corners], [c.lon for c in corners])
-
-    def _add_part(self, way: Any, rows: Sequence[Row]) -> None:
-        """What is left of an outline whose corners the file does not all have, if that is still a closed outline.
-
-        The rule is osm2pgsql's (the corner that closes the outline is there), so that both readers agree.
-        """
-        nodes = [n.location for n in way.nodes]
-        corners = [(n.lon, n.lat) for n in nodes if n.valid()]
-        kept = nodes[0].valid() and len(corners) >= 4
-        if kept:
-            polygon = shapely.Polygon(corners)
-            kept = bool(polygon.is_valid and polygon.area > 0)
-        if kept:
-            self._collector.add_shape(shapely.to_wkb(polygon), rows, f"way/{way.id}")
-        cut = len(corners) < len(nodes)
-        self._drop((EDGE_PART if kept else EDGE_LOST) if cut else BAD_OUTLINE, way)
-
-
 class _Rings:
     """Multipolygons out of their member ways; the lines of one are kept until it is complete."""
 
@@ -185,12 +128,15 @@ class _Rings:
         self._osmium, self._collector, self._relations = osmium, collector, relations
         self._wkb = osmium.geom.WKBFactory()
         self.waiting = Counter(way for number in relations.rows for way in relations.members[number])
-        self._lines: dict[int, bytes] = {}
+        self._lines: dict[int, str] = {}
 
     def add_line(self, way: Any) -> None:
-        corners = [(n.location.lon, n.location.lat) for n in way.nodes if n.location.valid()]
-        if len(corners) > 1:
-            self._lines[way.id] = shapely.to_wkb(shapely.LineString(corners))
+        try:
+            self._lines[way.id] = self._wkb.create_linestring(way)
+        except (RuntimeError, ValueError, self._osmium.InvalidLocationError):
+            corners = [(n.location.lon, n.location.lat) for n in way.nodes if n.location.valid()]
+            if len(corners) > 1:
+                self._lines[way.id] = shapely.to_wkb(shapely.LineString(corners), hex=True)
 
     def add_areas(self, areas: Any) -> None:
         """Multipolygons that libosmium has put together."""

@@ -43,7 +43,7 @@ def read_postgis(
     multipolygon that osm2pgsql keeps in several rows are one feature again.
     """
     collector = Collector(layers, bounds, levels=levels, hours=hours)
-    wanted = [*collector.keys, *(["building:levels"] if levels else []), *(["opening_hours"] if hours else [])]
+    wanted = collector.wanted
     with _connected(dsn) as connection:
         schema = _Schema(connection, prefix)
         missing = [key for key in wanted if not schema.has(key)]
