@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import shapely
 
-from .areas import Areas, Bounds, FloatArray, IntArray, polygons_only
+from .areas import Areas, Bounds, FloatArray, IntArray, polygons_only, ranges
 from .features import Features, TagRule, in_bounds
 
 __all__ = ["BAD_OUTLINE", "Collector", "parse_levels"]
@@ -18,14 +18,15 @@ __all__ = ["BAD_OUTLINE", "Collector", "parse_levels"]
 BAD_OUTLINE = "an outline that crosses itself or encloses nothing"
 _CHUNK = 20_000
 
-#: what an object is in each layer that it counts in: numbers of rows (rule, class, storeys, index of the opening hours)
-Rows = Sequence[int]
+#: (rule, class, storeys, index of the opening hours)
+Row = tuple[int, int, float, int]
 
 
 class Collector:
-    """Takes map objects one by one and keeps those that count, in chunks of arrays.
+    """Takes map objects and keeps those that count, in chunks of arrays.
 
-    This runs once per object that has one of the keys: what the rules make of a combination of tags is remembered.
+    What the rules make of a set of tags is a choice: the rows of an object with these tags, one for each layer that it
+    counts in. Choices are remembered and numbered; number 0 is that an object counts in no layer.
     """
 
     def __init__(
@@ -38,16 +39,16 @@ class Collector:
         self._bounds, self._levels, self._hours = bounds, levels, hours
         self._class: dict[str, int] = {}
         self._text: dict[str, int] = {}
-        self._row: dict[tuple[int, int, float, int], int] = {}
-        self._chosen: dict[str, dict[tuple[str | None, ...], Rows]] = {"node": {}, "area": {}}
+        self._chosen: dict[str, dict[tuple[str | None, ...], int]] = {"node": {}, "area": {}}
+        self._choices: list[list[Row]] = [[]]
         self._lat: list[float] = []
         self._lon: list[float] = []
-        self._point_rows: list[int] = []
+        self._point_choice: list[int] = []
         self._shapes: list[Any] = []
-        self._shape_rows: list[Rows] = []
+        self._shape_choice: list[int] = []
         self._shape_of: list[str] = []
         self._kept: list[Areas] = []
-        self._kept_rows: list[int] = []
+        self._kept_choice: list[IntArray] = []
         self.lost: dict[str, list[str]] = {}
         self._outside = 0
 
@@ -63,16 +64,18 @@ class Collector:
         """Note that so many objects count but do not touch the bounds."""
         self._outside += count
 
-    def choose(self, tags: Any, geometry: str) -> Rows:
-        """One row for each layer that an object with these tags counts in."""
+    def choose(self, tags: Mapping[str, str | None], geometry: str) -> int:
+        """The number of the choice for an object with these tags; 0, which is false, if it does not count."""
         values = tuple(map(tags.get, self.wanted))
-        rows = self._chosen[geometry].get(values)
-        if rows is None:
-            rows = self._chosen[geometry][values] = self._choose(dict(zip(self.wanted, values, strict=True)), geometry)
-        return rows
+        number = self._chosen[geometry].get(values)
+        if number is None:
+            rows = self._rows(dict(zip(self.wanted, values, strict=True)), geometry)
+            number = self._chosen[geometry][values] = len(self._choices) if rows else 0
+            self._choices += [rows] if rows else []
+        return number
 
-    def _choose(self, tags: Mapping[str, str | None], geometry: str) -> Rows:
-        """The same from scratch: in each layer the first rule that matches."""
+    def _rows(self, tags: Mapping[str, str | None], geometry: str) -> list[Row]:
+        """In each layer the first rule that matches."""
         storeys = parse_levels(tags["building:levels"]) if self._levels else 1.0
         text = tags["opening_hours"] if self._hours else None
         found = []
@@ -82,9 +85,9 @@ class Collector:
                 if value is not None and rule.matches(value) and rule.geometry in ("any", geometry):
                     code = self._class.setdefault(f"{rule.key}={value}", len(self._class))
                     hours = -1 if text is None else self._text.setdefault(text, len(self._text))
-                    found.append(self._row.setdefault((index, code, storeys, hours), len(self._row)))
+                    found.append((index, code, storeys, hours))
                     break
-        return tuple(found)
+        return found
 
     def drop(self, reason: str, name: str) -> None:
         """Note an object (``way/37393423``) that is left out, or kept in part."""
@@ -97,34 +100,31 @@ class Collector:
         else:
             self._outside += 1
 
-    def add_point(self, lat: float, lon: float, rows: Rows) -> None:
+    def add_point(self, lat: float, lon: float, choice: int) -> None:
         if self._bounds is not None:
             lat_min, lon_min, lat_max, lon_max = self._bounds
             if not (lat_min <= lat <= lat_max and (lon - lon_min) % 360 <= lon_max - lon_min):
                 self._outside += 1
                 return
-        for row in rows:
-            self._lat.append(lat)
-            self._lon.append(lon)
-            self._point_rows.append(row)
+        self._lat.append(lat)
+        self._lon.append(lon)
+        self._point_choice.append(choice)
 
-    def add_shape(self, shape: Any, rows: Rows, name: str) -> None:
+    def add_shape(self, shape: Any, choice: int, name: str) -> None:
         """A polygon or multipolygon as WKB, plain or hexadecimal."""
         self._shapes.append(shape)
-        self._shape_rows.append(rows)
+        self._shape_choice.append(choice)
         self._shape_of.append(name)
         if len(self._shapes) >= _CHUNK:
             self._flush()
 
-    def add_rings(
-        self, lon: FloatArray, lat: FloatArray, start: IntArray, rows: Sequence[Rows], ways: IntArray
-    ) -> None:
+    def add_rings(self, lon: FloatArray, lat: FloatArray, start: IntArray, choice: IntArray, ways: IntArray) -> None:
         """Closed ways: the outline of each, from corner `start[i]` on, is a polygon."""
         areas, index = Areas.from_rings(lon, lat, start)
         for i in _others(index, len(ways)):
             ring = slice(start[i], start[i + 1])
             self.drop_near(BAD_OUTLINE, f"way/{ways[i]}", lat[ring], lon[ring])
-        self._keep(areas, [rows[i] for i in index.tolist()])
+        self._keep(areas, choice[index])
 
     def _flush(self) -> None:
         """Keep those of the shapes so far that touch the bounds."""
@@ -134,28 +134,33 @@ class Collector:
         for i in _others(there, len(valid)):
             lon, lat = shapely.get_coordinates(shapes[i]).T
             self.drop_near(BAD_OUTLINE, self._shape_of[i], lat, lon)
-        self._keep(Areas.from_shapely(valid[there]), [self._shape_rows[i] for i in there.tolist()])
-        self._shapes, self._shape_rows, self._shape_of = [], [], []
+        self._keep(Areas.from_shapely(valid[there]), np.array(self._shape_choice, dtype=np.int64)[there])
+        self._shapes, self._shape_choice, self._shape_of = [], [], []
 
-    def _keep(self, areas: Areas, rows: Sequence[Rows]) -> None:
-        """Areas that touch the bounds, once for each row of theirs."""
-        near = np.ones(len(areas), dtype=np.bool_) if self._bounds is None else areas.touching(self._bounds)
-        self._outside += int(np.count_nonzero(~near))
-        times = np.array([len(each) for each in rows], dtype=np.int64) * near
-        self._kept.append(areas.take(np.repeat(np.arange(len(areas)), times)))
-        self._kept_rows += [row for i in np.flatnonzero(near).tolist() for row in rows[i]]
+    def _keep(self, areas: Areas, choice: IntArray) -> None:
+        """Those that touch the bounds."""
+        if self._bounds is not None:
+            near = areas.touching(self._bounds)
+            self._outside += int(np.count_nonzero(~near))
+            areas, choice = areas.take(near), choice[near]
+        self._kept.append(areas)
+        self._kept_choice.append(choice)
 
     def features(self, info: dict[str, Any]) -> Features:
-        """All that was kept; `info` also gets the objects that were left out, one by one."""
+        """All that was kept, once for each of its rows; `info` also gets the objects that were left out, one by one."""
         self._flush()
-        row = np.array(self._point_rows + self._kept_rows, dtype=np.int64)
-        rule, code, value, hours = np.array([*self._row], dtype=np.float64).reshape(-1, 4)[row].T
+        rows = np.array([row for rows in self._choices for row in rows], dtype=np.float64).reshape(-1, 4)
+        first = np.cumsum([0, *map(len, self._choices)])
+        of_point, point = ranges(first, np.array(self._point_choice, dtype=np.int64))
+        of_area, area = ranges(first, np.concatenate(self._kept_choice))
+        points, areas = (np.repeat(np.arange(len(start) - 1), np.diff(start)) for start in (point, area))
+        rule, code, value, hours = rows[np.concatenate([of_point, of_area])].T
         dropped = {reason: len(names) for reason, names in self.lost.items()}
         dropped["outside the area"] = self._outside
         return Features.of_rows(
-            self._lat,
-            self._lon,
-            Areas.concatenate(self._kept),
+            np.array(self._lat)[points],
+            np.array(self._lon)[points],
+            Areas.concatenate(self._kept).take(areas),
             value=value,
             rule=rule,
             code=code,

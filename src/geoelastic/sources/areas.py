@@ -14,7 +14,7 @@ import shapely
 
 from .._kernels import simple_rings
 
-__all__ = ["Areas", "Bounds", "Geometries", "polygons_only"]
+__all__ = ["Areas", "Bounds", "Geometries", "polygons_only", "ranges"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -109,8 +109,8 @@ class Areas:
         index = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else np.asarray(chosen, dtype=np.int64)
         if len(index) == len(self) and np.array_equal(index, np.arange(len(self))):
             return self
-        rings, area_start = _ranges(self.area_start, index)
-        corners, ring_start = _ranges(self.ring_start, rings)
+        rings, area_start = ranges(self.area_start, index)
+        corners, ring_start = ranges(self.ring_start, rings)
         return Areas(self.lon[corners], self.lat[corners], ring_start, area_start, self.hole[rings])
 
     def boxes(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -136,7 +136,7 @@ class Areas:
         return meets & (north >= lat_min) & (south <= lat_max)
 
 
-def _ranges(start: IntArray, index: IntArray) -> tuple[IntArray, IntArray]:
+def ranges(start: IntArray, index: IntArray) -> tuple[IntArray, IntArray]:
     """Members of the chosen groups, and where each group begins among them."""
     length = start[index + 1] - start[index]
     begin = np.concatenate([[0], np.cumsum(length)])

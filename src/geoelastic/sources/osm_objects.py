@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import shapely
 
-from ._collect import BAD_OUTLINE, Collector, Rows
+from ._collect import BAD_OUTLINE, Collector
 from ._opl import Located, located, tag_sets
-from .areas import Areas, BoolArray, IntArray
+from .areas import BoolArray, IntArray, ranges
 
 __all__ = ["EDGE_LOST", "EDGE_PART", "OPEN_WAY", "Objects"]
 
@@ -35,63 +35,61 @@ class Objects:
         for block in located(path):
             self.newest = max(self.newest, block.newest)
             sets, of_object = tag_sets(block.tags, [*self._collector.wanted, "area"])
-            nodes, rows = self._choose("node", ~block.is_way, sets, of_object)
-            self._add_nodes(block, nodes, rows)
-            ways, rows = self._choose("area", block.is_way, sets, of_object)
+            nodes, choice = self._choose("node", ~block.is_way, sets, of_object)
+            self._add_nodes(block, nodes, choice)
+            ways, choice = self._choose("area", block.is_way, sets, of_object)
             no_area = np.array([tags.get("area") == "no" for tags in sets])
-            self._add_ways(block, ways, rows, no_area[of_object[ways]])
+            self._add_ways(block, ways, choice, no_area[of_object[ways]])
 
     def _choose(
         self, geometry: str, asked: BoolArray, sets: Sequence[dict[str, str]], of_object: IntArray
-    ) -> tuple[IntArray, list[Rows]]:
-        """Which of the objects count, and the rows of each."""
+    ) -> tuple[IntArray, IntArray]:
+        """Which of the objects count, and the choice for each."""
         objects = np.flatnonzero(asked)
-        rows = {i: self._collector.choose(sets[i], geometry) for i in np.unique(of_object[objects]).tolist()}
-        counts = np.zeros(len(sets), dtype=np.bool_)
-        counts[[i for i, each in rows.items() if each]] = True
-        objects = objects[counts[of_object[objects]]]
-        return objects, [rows[i] for i in of_object[objects].tolist()]
+        choice = np.zeros(len(sets), dtype=np.int64)
+        for i in np.unique(of_object[objects]).tolist():
+            choice[i] = self._collector.choose(sets[i], geometry)
+        of_objects = choice[of_object[objects]]
+        return objects[of_objects > 0], of_objects[of_objects > 0]
 
-    def _add_nodes(self, block: Located, nodes: IntArray, rows: list[Rows]) -> None:
-        lat, lon = (column[block.start[nodes]].tolist() for column in (block.lat, block.lon))
-        for place in zip(lat, lon, rows, strict=True):
-            if isnan(place[0]):
+    def _add_nodes(self, block: Located, nodes: IntArray, choice: IntArray) -> None:
+        corner = block.start[nodes]
+        for lat, lon, each in zip(block.lat[corner].tolist(), block.lon[corner].tolist(), choice.tolist(), strict=True):
+            if isnan(lat):
                 self._collector.leave_outside(1)
             else:
-                self._collector.add_point(*place)
+                self._collector.add_point(lat, lon, each)
 
-    def _add_ways(self, block: Located, ways: IntArray, rows: list[Rows], no_area: BoolArray) -> None:
+    def _add_ways(self, block: Located, ways: IntArray, choice: IntArray, no_area: BoolArray) -> None:
         first, end = block.start[ways], block.start[ways + 1]
         closed = (end > first) & ~no_area
         closed[closed] = block.ref[first[closed]] == block.ref[end[closed] - 1]
-        for i in np.flatnonzero(~closed).tolist():
-            self._drop(OPEN_WAY, block, ways[i])
+        for way in ways[~closed].tolist():
+            self._drop(OPEN_WAY, block, way)
         unknown = np.concatenate([[0], np.cumsum(np.isnan(block.lat))])
         whole = unknown[end] == unknown[first]
         for i in np.flatnonzero(closed & ~whole).tolist():
-            self._add_part(block, ways[i], rows[i])
-        chosen = np.flatnonzero(closed & whole)
-        self._add_rings(block, ways[chosen], [rows[i] for i in chosen.tolist()])
+            self._add_part(block, int(ways[i]), int(choice[i]))
+        self._add_rings(block, ways[closed & whole], choice[closed & whole])
 
-    def _add_rings(self, block: Located, ways: IntArray, rows: list[Rows]) -> None:
+    def _add_rings(self, block: Located, ways: IntArray, choice: IntArray) -> None:
         """Closed ways of which all corners are known; corners at the same place as the one before are left out."""
         new = np.ones(len(block.lon), dtype=np.bool_)
         new[1:] = (np.diff(block.lon) != 0) | (np.diff(block.lat) != 0)
         new[block.start[:-1][block.start[:-1] < len(new)]] = True
         start = np.concatenate([[0], np.cumsum(new)])[block.start]
         enough = start[ways + 1] - start[ways] >= _FEWEST_CORNERS
-        for way in ways[~enough]:
+        for way in ways[~enough].tolist():
             self._drop(BAD_OUTLINE, block, way)
-        every = Areas(block.lon[new], block.lat[new], start, np.arange(len(start)), np.zeros(len(start) - 1, np.bool_))
-        rings = every.take(ways[enough])
-        rows = [rows[i] for i in np.flatnonzero(enough).tolist()]
-        self._collector.add_rings(rings.lon, rings.lat, rings.ring_start, rows, block.id[ways[enough]])
+        corners, ring_start = ranges(start, ways[enough])
+        lon, lat = block.lon[new][corners], block.lat[new][corners]
+        self._collector.add_rings(lon, lat, ring_start, choice[enough], block.id[ways[enough]])
 
     def _drop(self, reason: str, block: Located, way: int) -> None:
         corners = slice(block.start[way], block.start[way + 1])
         self._collector.drop_near(reason, f"way/{block.id[way]}", block.lat[corners], block.lon[corners])
 
-    def _add_part(self, block: Located, way: int, rows: Rows) -> None:
+    def _add_part(self, block: Located, way: int, choice: int) -> None:
         """What is left of an outline whose corners the file does not all have, if that is still a closed outline.
 
         The rule is osm2pgsql's (the corner that closes the outline is there), so that both readers agree.
@@ -103,5 +101,5 @@ class Objects:
             polygon = shapely.Polygon(corners[known])
             kept = bool(polygon.is_valid and polygon.area > 0)
         if kept:
-            self._collector.add_shape(shapely.to_wkb(polygon), rows, f"way/{block.id[way]}")
+            self._collector.add_shape(shapely.to_wkb(polygon), choice, f"way/{block.id[way]}")
         self._drop(EDGE_PART if kept else EDGE_LOST, block, way)

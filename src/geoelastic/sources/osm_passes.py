@@ -20,7 +20,7 @@ import shapely
 
 from ..errors import MissingExtraError
 from ..progress import Bar
-from ._collect import Collector, Rows
+from ._collect import Collector
 from ._opl import LOCATED
 from .osm_objects import EDGE_PART, Objects
 
@@ -54,7 +54,7 @@ class Passes:
             lines = Path(folder, "objects.opl")
             self._write_nodes_and_ways(lines)
             self._objects.read(lines)
-        if self._relations.rows:
+        if self._relations.choices:
             self._read_members()
         if self._bar is not None:
             self._bar.update(_ALL_READ)
@@ -106,18 +106,18 @@ class _Relations:
 
     def __init__(self, collector: Collector) -> None:
         self._collector = collector
-        self.rows: dict[int, Rows] = {}
+        self.choices: dict[int, int] = {}
         self.members: dict[int, list[int]] = {}
 
     def relation(self, relation: Any) -> None:
         """Called by libosmium for each relation that has one of the keys."""
-        rows = self._collector.choose(relation.tags, "area")
-        if not rows:
+        choice = self._collector.choose(relation.tags, "area")
+        if not choice:
             return
         if relation.tags.get("type") not in ("multipolygon", "boundary"):
             self._collector.drop(NOT_AREA, f"relation/{relation.id}")
             return
-        self.rows[relation.id] = rows
+        self.choices[relation.id] = choice
         self.members[relation.id] = [m.ref for m in relation.members if m.type == "w"]
 
 
@@ -127,7 +127,7 @@ class _Rings:
     def __init__(self, osmium: Any, collector: Collector, relations: _Relations) -> None:
         self._osmium, self._collector, self._relations = osmium, collector, relations
         self._wkb = osmium.geom.WKBFactory()
-        self.waiting = Counter(way for number in relations.rows for way in relations.members[number])
+        self.waiting = Counter(way for number in relations.choices for way in relations.members[number])
         self._lines: dict[int, str] = {}
 
     def add_line(self, way: Any) -> None:
@@ -142,13 +142,13 @@ class _Rings:
         """Multipolygons that libosmium has put together."""
         for area in areas:
             number = area.orig_id()
-            if area.from_way() or number not in self._relations.rows:
+            if area.from_way() or number not in self._relations.choices:
                 continue
             try:
                 shape = self._wkb.create_multipolygon(area)
             except (RuntimeError, ValueError):
                 continue
-            self._collector.add_shape(shape, self._relations.rows.pop(number), f"relation/{number}")
+            self._collector.add_shape(shape, self._relations.choices.pop(number), f"relation/{number}")
             for way in self._relations.members.pop(number):
                 self.waiting[way] -= 1
                 if not self.waiting[way]:
@@ -156,7 +156,7 @@ class _Rings:
 
     def add_incomplete(self) -> None:
         """Multipolygons with members missing: kept, as by osm2pgsql, if what is there are closed rings."""
-        for number, rows in self._relations.rows.items():
+        for number, choice in self._relations.choices.items():
             members = self._relations.members[number]
             there = [shapely.from_wkb(self._lines[way]) for way in members if way in self._lines]
             shape = closed_area(there)
@@ -164,7 +164,7 @@ class _Rings:
             if shape is None:
                 self._collector.drop_near(BROKEN, f"relation/{number}", lat, lon)
                 continue
-            self._collector.add_shape(shapely.to_wkb(shape), rows, f"relation/{number}")
+            self._collector.add_shape(shapely.to_wkb(shape), choice, f"relation/{number}")
             if len(there) < len(members):
                 self._collector.drop_near(EDGE_PART, f"relation/{number}", lat, lon)
 

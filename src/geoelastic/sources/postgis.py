@@ -48,15 +48,15 @@ def read_postgis(
         schema = _Schema(connection, prefix)
         missing = [key for key in wanted if not schema.has(key)]
         for row in schema.select(f"{prefix}_point", wanted, collector.keys, bounds):
-            rows = collector.choose(dict(zip(wanted, row[1:-1], strict=True)), "node")
-            if rows:
+            choice = collector.choose(dict(zip(wanted, row[1:-1], strict=True)), "node")
+            if choice:
                 point = shapely.from_wkb(row[-1])
-                collector.add_point(point.y, point.x, rows)
+                collector.add_point(point.y, point.x, choice)
         for row in schema.select(f"{prefix}_polygon", wanted, collector.keys, bounds):
-            rows = collector.choose(dict(zip(wanted, row[1:-1], strict=True)), "area")
-            if rows:
+            choice = collector.choose(dict(zip(wanted, row[1:-1], strict=True)), "area")
+            if choice:
                 kind = "relation" if row[0] < 0 else "way"  # as osm2pgsql tells them apart
-                collector.add_shape(row[-1], rows, f"{kind}/{abs(row[0])}")
+                collector.add_shape(row[-1], choice, f"{kind}/{abs(row[0])}")
         info = {
             "source": f"PostgreSQL database '{connection.info.dbname}'",
             "timestamp": schema.timestamp(),
