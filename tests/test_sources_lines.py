@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geoelastic._kernels import parse_corners
+from geoelastic._kernels import parse_lines
 from geoelastic.sources import _opl, osm, osm_objects
 from geoelastic.sources._collect import BAD_OUTLINE
 from geoelastic.sources._opl import LOCATED, located, tag_sets, tags_of
@@ -35,28 +35,36 @@ def written(unit: int) -> str:
 @given(st.lists(st.lists(st.tuples(st.integers(1, 2**40), st.none() | st.tuples(units, units)), max_size=4)))
 def test_corners_are_the_nearest_numbers(ways: list[list[tuple[int, tuple[int, int] | None]]]) -> None:
     """To the last bit what Python makes of the same text, and what libosmium has: units divided by ten million."""
-    fields = []
+    lines = []
     for way in ways:
         places = ["xy" if place is None else f"x{written(place[0])}y{written(place[1])}" for _, place in way]
-        fields.append("N" + ",".join(f"n{ref}{place}" for (ref, _), place in zip(way, places, strict=True)))
-    text = np.frombuffer("".join(fields).encode(), dtype=np.uint8)
-    start, ref, x, y = parse_corners(text, np.cumsum([0, *map(len, fields)]))
+        corners = ",".join(f"n{ref}{place}" for (ref, _), place in zip(way, places, strict=True))
+        lines.append(f"w{len(lines)} T N{corners}\n")
+    text = np.frombuffer("".join(lines).encode(), dtype=np.uint8)
+    number, _, _, _, start, ref, x, y, _ = parse_lines(text, len(lines))
+    assert number.tolist() == list(range(len(lines)))
     assert start.tolist() == np.cumsum([0, *map(len, ways)]).tolist()
-    corners = [corner for way in ways for corner in way]
-    assert ref.tolist() == [number for number, _ in corners]
+    corner = [each for way in ways for each in way]
+    assert ref.tolist() == [node for node, _ in corner]
     for axis, column in enumerate((x, y)):
-        known = [place[axis] if place is not None else None for _, place in corners]
-        expected = [np.nan if unit is None else float(written(unit)) for unit in known]
-        np.testing.assert_array_equal(column, expected)
+        known = [place[axis] if place is not None else None for _, place in corner]
+        np.testing.assert_array_equal(column, [np.nan if unit is None else float(written(unit)) for unit in known])
         np.testing.assert_array_equal(column, [np.nan if unit is None else unit / 1e7 for unit in known])
 
 
-def test_corners_of_nodes() -> None:
-    text = b"x1.5y-2xyx.25y3"
-    start, ref, x, y = parse_corners(np.frombuffer(text, dtype=np.uint8), np.array([0, 7, 9, 15]))
-    assert (start.tolist(), ref.tolist()) == ([0, 1, 2, 3], [0, 0, 0])
-    np.testing.assert_array_equal(x, [1.5, np.nan, 0.25])
-    np.testing.assert_array_equal(y, [-2, np.nan, 3])
+def test_fields_in_any_order_and_company() -> None:
+    text = (
+        "n7 v3 dV c9 t2021-02-03T04:05:06Z i5 uT%20%t Tname=café,a=b x1.5 y-.25\n"
+        "w8 dV t T N\nn9 x y T\nr5 v1 t2020-12-31T23:59:59Z Ttype=x Mw8@outer,n7@\n"
+    )
+    letters = np.frombuffer(text.encode(), dtype=np.uint8)
+    number, is_way, tag_start, tags, start, ref, x, y, newest = parse_lines(letters, 4)
+    assert (number.tolist(), is_way.tolist()) == ([7, 8, 9, 5], [False, True, False, False])
+    each = [bytes(tags[tag_start[i] : tag_start[i + 1]]).decode() for i in range(4)]
+    assert each == ["name=café,a=b", "", "", "type=x"]
+    assert (start.tolist(), ref.tolist(), newest) == ([0, 1, 1, 2, 2], [0, 0], 20210203040506)
+    np.testing.assert_array_equal(x, [1.5, np.nan])
+    np.testing.assert_array_equal(y, [-0.25, np.nan])
 
 
 texts = st.sampled_from(["a", "b", "c", "building", "caf%e9%", "x%2c%y"])
@@ -64,11 +72,11 @@ texts = st.sampled_from(["a", "b", "c", "building", "caf%e9%", "x%2c%y"])
 
 @given(st.lists(st.lists(st.tuples(texts, texts), unique_by=lambda pair: pair[0]), min_size=1))
 def test_sets_hold_the_tags_of_each_object(objects: list[list[tuple[str, str]]]) -> None:
-    lines = ["T" + ",".join(f"{key}={value}" for key, value in tags) for tags in objects]
+    lines = [",".join(f"{key}={value}" for key, value in tags) for tags in objects]
     keys = ["building", "b", "café", "nowhere"]
     sets, which = tag_sets(pa.array(lines), keys)
     for line, number in zip(lines, which.tolist(), strict=True):
-        assert sets[number] == {key: value for key, value in tags_of(line).items() if key in keys}
+        assert sets[number] == {key: value for key, value in tags_of(f"T{line}").items() if key in keys}
     assert len({tuple(sorted(tags.items())) for tags in sets}) == len(sets)
 
 
@@ -102,7 +110,7 @@ def test_columns_hold_what_the_file_does(tmp_path: Path, monkeypatch: pytest.Mon
                 for x, y, there in zip(block.lon.tolist(), block.lat.tolist(), known, strict=True)
             ]
             corners = [place[block.start[i] : block.start[i + 1]] for i in range(len(block.id))]
-            tags = map(tags_of, block.tags.to_pylist())
+            tags = (tags_of(f"T{text}") for text in block.tags.to_pylist())
             ours += zip(block.is_way.tolist(), block.id.tolist(), tags, corners, strict=True)
         assert ours == theirs
 

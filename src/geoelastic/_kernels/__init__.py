@@ -14,10 +14,10 @@ Each kernel has a slow, obviously right twin in ``tests/reference``.
 """
 
 from .conformal import SCALE_BITS, conformal_weights, share
-from .corners import parse_corners
 from .coverage import coverage
 from .lanes import FAR, LANES, REACHED, lane_workspace, lanes_begin, lanes_clear, lanes_expand
 from .layout import LENGTH_BITS, centre_distance, neighbours, paint_owner, touching, unpack_leaves
+from .lines import parse_lines
 from .near import cover, within, within_workspace
 from .paper import merge_edges, paper_pass
 from .paths import (
@@ -33,9 +33,10 @@ from .paths import (
     shrink_factors,
     workspace,
 )
+from .profiles import profiles
 from .report import largest_difference, report_distances, square_masses
 from .rings import simple_rings
-from .sampling import add_to_shells, find_in_shell, mean_distance, mean_distances, profiles, to_first_frontier
+from .sampling import add_to_shells, find_in_shell, mean_distance, mean_distances, to_first_frontier
 from .tiles import ALL_SETTLED, FEW_BUCKETS, SLOTS, assemble, expand_tiles, met_flags, more_buckets
 from .verify import adjacency, check_balls
 
@@ -79,7 +80,7 @@ __all__ = [
     "neighbours",
     "paint_owner",
     "paper_pass",
-    "parse_corners",
+    "parse_lines",
     "profiles",
     "ratios",
     "report_distances",

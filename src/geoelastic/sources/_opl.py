@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from .._kernels import parse_corners
+from .._kernels import parse_lines
 from .areas import BoolArray, FloatArray, IntArray
 
 __all__ = [
@@ -35,7 +36,6 @@ _COLUMNS = {
     NODE: ["id", "tags", "x", "y"],
     WAY: ["id", "tags", "refs"],
     RELATION: ["id", "tags", "members"],
-    LOCATED: ["id", "visible", "changed", "tags", "corners"],
 }
 _BLOCK_BYTES = 1 << 20
 #: libosmium's queues between its threads: two blocks each in place of ten or twenty, for half the memory
@@ -98,7 +98,7 @@ class Located:
     """Nodes and ways with the corners of all of them: `start` is the first corner of each object and one more, `ref`
     the node that a corner of a way is, `lon` and `lat` are NaN where the file has not got it. A node is one corner.
 
-    `newest`: when the youngest object was changed.
+    `tags`: ``shop=books,name=caf%e9%``. `newest`: when the youngest object was changed.
     """
 
     id: IntArray
@@ -115,19 +115,19 @@ def located(path: str | Path) -> Iterator[Located]:
     """Blocks of the nodes and ways in a file that libosmium wrote as `LOCATED`."""
     with Path(path).open("rb") as stream:
         for text in _whole_lines(stream):
-            # the last two fields of a node (x1 y2) as one, like a corner of a way (n1x1y2); no tag has a blank in it
-            block = _parse(text.replace(b" y", b"y"), _COLUMNS[LOCATED])
-            _, where, letters = block["corners"].buffers()
-            field = np.frombuffer(where, dtype=np.int32, count=block.num_rows + 1).astype(np.int64)
-            start, ref, lon, lat = parse_corners(np.frombuffer(letters, dtype=np.uint8), field)
-            is_way = pc.starts_with(block["id"], "w").to_numpy(zero_copy_only=False)
-            newest = pc.max(block["changed"]).as_py()[1:]
-            yield Located(numbers(block["id"]), is_way, block["tags"], newest, start, ref, lon, lat)
+            letters = np.frombuffer(text, dtype=np.uint8)
+            number, is_way, first, tags, start, ref, lon, lat, newest = parse_lines(letters, text.count(b"\n"))
+            column = pa.StringArray.from_buffers(len(number), pa.py_buffer(first), pa.py_buffer(tags))
+            yield Located(number, is_way, column, _date(newest), start, ref, lon, lat)
+
+
+def _date(digits: int) -> str:
+    return datetime.strptime(f"{digits}Z", "%Y%m%d%H%M%S%z").strftime("%Y-%m-%dT%H:%M:%SZ") if digits else ""
 
 
 def tag_sets(column: Any, keys: Sequence[str]) -> tuple[list[dict[str, str]], IntArray]:
     """The different sets of tags with these keys that objects have, and the number of each object's set."""
-    split = pc.split_pattern(pc.utf8_slice_codeunits(column, 1), ",")
+    split = pc.split_pattern(column, ",")
     pairs = split.values.dictionary_encode()
     texts = [text.partition("=") for text in pairs.dictionary.to_pylist()]
     number = {key: i for i, key in enumerate(keys)}
