@@ -199,13 +199,6 @@ def test_remapping_knows_what_reports_go_by(sharp):
     np.testing.assert_allclose(remapped.posterior(z), posterior / posterior.sum(), rtol=1e-3)
 
 
-def test_a_large_map_begins_with_few_locations(monkeypatch, city):
-    monkeypatch.setattr(sharpen_module, "LARGE", 100)
-    thin = sharpen(city)
-    assert check_relief(thin)["ok"]
-    assert thin.relief.certificate["passes"] >= 1
-
-
 def test_the_command_checks_resumes_and_is_believed_by_others(tmp_path, city):
     path, out = tmp_path / "m.geoelastic", tmp_path / "s.geoelastic"
     city.save(path)

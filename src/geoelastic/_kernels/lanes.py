@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shortest paths from several sources at once, a lane each, for sources that lie close together.
 
-The distances of a vertex in all lanes are one row, as long as a cache line, and one look at an edge relaxes all of
-them: for the processor it costs little more than one. The price is that a vertex may have to be looked at again, when
-one lane improves after it was left. That is rare if vertices are taken by the *largest* distance in their row, for then
-all lanes have arrived; where some have not, by the smallest and an allowance. The order decides only how much work
-is done: in the end no lane of any row can be improved, which makes it the distance.
+The distances of a vertex in all lanes are one row, and one look at an edge relaxes all of them: it waits for memory
+once and then costs the processor little more than a single one. The price is that a vertex may have to be looked at
+again, when one lane improves after it was left. That is rare if vertices are taken by the *largest* distance in their
+row, for then all lanes have arrived; where some have not, by the smallest and an allowance. The order decides only how
+much work is done: in the end no lane of any row can be improved, which makes it the distance.
 """
 
 import numpy as np
 from numba import njit
 
-LANES = 16
+LANES = 64
 #: In an array of lanes: not reached so far. Far from overflow when a weight is added.
 FAR = np.int32(2**29)
 

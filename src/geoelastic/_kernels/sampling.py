@@ -10,7 +10,6 @@ import math
 import numpy as np
 from numba import njit
 
-from .lanes import FAR, LANES, REACHED, lane_workspace, lanes_begin, lanes_clear, lanes_expand
 from .paths import LIVE, SETTLED, UNREACHABLE, expand
 
 
@@ -123,42 +122,3 @@ def mean_distances(source, row, col, size):
     for v in range(row.size):
         out[v] = mean_distance(row[source], col[source], size[source], row[v], col[v], size[v])
     return out
-
-
-@njit(cache=True, nogil=True)
-def profiles(start, index, weight, measure, tables, periods, row, col, size, sources, bins, bin_cells):
-    """For each source and each table of weights: the total S(x); and, for the first table, sum of weight x distance
-    and its histogram.
-
-    Searches the source's whole component. tables[t, :periods[t]] are weights relative to that of distance 0. The
-    histogram has `bins` bins of `bin_cells` cells, the last one open.
-    """
-    space = lane_workspace(start.size - 1)
-    dist, reached, _, _, _, _, state = space
-    totals = np.zeros((sources.size, tables.shape[0]), np.float64)
-    errors = np.zeros(sources.size, np.float64)
-    histogram = np.zeros((sources.size, bins), np.float64)
-    halves = 2.0 ** -np.arange(1100.0)
-    for first in range(0, sources.size, LANES):
-        group = sources[first : first + LANES]
-        lanes_begin(group, *space)
-        lanes_expand(start, index, weight, *space, FAR - 1)
-        for j in range(state[REACHED]):
-            v = reached[j]
-            amount = float(measure[v])
-            for lane in range(group.size):
-                d = dist[v * LANES + lane]
-                if d == FAR:
-                    continue
-                k, x = first + lane, group[lane]
-                for t in range(tables.shape[0]):
-                    period = np.int32(periods[t])
-                    shell = d // period
-                    w = amount * tables[t, d - shell * period] * halves[min(shell, halves.size - 1)]
-                    totals[k, t] += w
-                    if t == 0 and bins > 0:
-                        away = mean_distance(row[x], col[x], size[x], row[v], col[v], size[v])
-                        errors[k] += w * away
-                        histogram[k, min(bins - 1, int(away / bin_cells))] += w
-        lanes_clear(*space)
-    return totals, errors, histogram

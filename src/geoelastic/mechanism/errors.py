@@ -21,6 +21,8 @@ __all__ = ["expected_errors", "weight_totals"]
 QUANTILES = (0.5, 0.9, 0.95)
 #: Quantiles are read off a histogram of this many bins over half the map's diagonal; they are right to one bin.
 _BINS = 256
+#: Weights are looked up for so many units of distance (16 levels); the few beyond are computed.
+_SPAN = 2**17
 
 
 def expected_errors(
@@ -77,13 +79,14 @@ def _profiles(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:  # fmt: skip
     graph, at = mechanism.reporting.graph, mechanism.metric.locations
     periods = np.array([table.period for table in weights], np.int64)
-    tables = np.zeros((len(weights), periods.max()))
+    tables = np.empty((len(weights), max(_SPAN, int(periods.max()))))
     for row, table in zip(tables, weights, strict=True):
-        row[: table.period] = table.table / float(table.table[0])
+        shell, place = np.divmod(np.arange(row.size), table.period)
+        row[:] = table.table[place] / float(table.table[0]) * np.exp2(-shell.astype(np.float64))
     with progress_bar(title, sources.size, show=progress) as bar:
         parts = in_parts(
             lambda some: kernels.profiles(
-                graph.start, graph.index, graph.weight, mechanism.measure, tables, periods,
+                graph.start, graph.index, graph.weight, graph.buckets, mechanism.measure, tables, periods,
                 at.row, at.col, at.size, some, bins, bin_cells,
             ),
             sources, workers=workers, bar=bar,

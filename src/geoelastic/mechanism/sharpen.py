@@ -33,12 +33,10 @@ from .measures import output_measure
 
 __all__ = ["check_relief", "sharpen"]
 
-#: Each pass moves the heights by this part of the way to ln S: all of it overshoots.
-STEP = 0.75
+#: The first pass moves the heights all the way to ln S, the others by this part of it: all of it would overshoot.
+STEP = 0.7
 #: A map where this many passes are not enough has not been met.
 PASSES = 40
-#: Maps with more locations than this find the lie of the land at one location in `THIN` first.
-LARGE, THIN, THIN_PASSES = 8192, 16, 6
 #: S is a sum in double precision with a relative error below n x 2^-53 < 1e-9: in level units, this is more than it.
 MARGIN_UNITS = 1e-4
 
@@ -56,7 +54,7 @@ def sharpen(
         raise InputError("only a metric in one file with a graph can be sharpened")
     bare = replace(metric, relief=None)
     search = _Search(bare, output_measure(bare, output), output, workers, progress)
-    height = search.rough() if begin is None else begin
+    height = search.log_totals(None, "sharpen, start") if begin is None else begin
     for passes in range(1, PASSES + 1):
         stored = _stored(height)
         found = search.log_totals(stored, f"sharpen, pass {passes}")
@@ -64,7 +62,7 @@ def sharpen(
         if report["edges_over"] == 0:
             relief = Relief(stored, output, Relief.key(bare), report | {"passes": passes})
             return replace(metric, relief=relief)
-        height = height + STEP * (found - height)
+        height = height + (STEP if passes > 1 or begin is not None else 1.0) * (found - height)
         if keep is not None:
             keep(height)
     raise CheckError(f"the heights did not settle in {PASSES} passes: {report['edges_over']} edges are left")
@@ -109,21 +107,6 @@ class _Search:
         )[:, 0]
         return np.log(totals, out=np.zeros(metric.n), where=totals > 0) / LEVEL_UNIT
 
-    def rough(self) -> FloatArray:
-        """Heights to begin with: the normaliser of half of each distance; on large maps then improved at few
-        locations, which are right in the large and wrong by the grain of single locations."""
-        if self._metric.n <= LARGE:
-            return self.log_totals(None, "sharpen, start")
-        free = np.flatnonzero(self._metric.fence == 0)
-        few = np.zeros(self._metric.n, bool)
-        few[free[::THIN]] = True
-        spread = _spread(self._metric.xy, few)
-        height = spread(self.log_totals(None, "sharpen, start", few)[few])
-        for k in range(THIN_PASSES):
-            found = self.log_totals(_stored(height), f"sharpen, start {k + 1}/{THIN_PASSES}", few)
-            height = height + STEP * spread((found - height)[few])
-        return height
-
 
 def _stored(height: FloatArray) -> npt.NDArray[np.int32]:
     """Whole units from 0 up: only differences count."""
@@ -164,15 +147,3 @@ def _with_neighbours(metric: Metric, sample: int) -> npt.NDArray[np.bool_]:
     near[tip[chosen[tail]]] = True
     near[tail[chosen[tip]]] = True
     return near
-
-
-def _spread(xy: FloatArray, few: npt.NDArray[np.bool_]) -> Callable[[FloatArray], FloatArray]:
-    """Values at few locations carried to all: the four nearest, weighted by the inverse square of their distance."""
-    from scipy.spatial import cKDTree
-
-    known = xy[few]
-    away, nearest = cKDTree(known).query(xy, k=min(4, len(known)))
-    away, nearest = away.reshape(len(xy), -1), nearest.reshape(len(xy), -1)
-    weight = 1 / np.maximum(away, away[away > 0].min(initial=1.0)) ** 2
-    weight /= weight.sum(axis=1, keepdims=True)
-    return lambda values: np.asarray((values[nearest] * weight).sum(axis=1))

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sums over all reports from many sources: normalisers, expected errors and how errors are spread."""
+
+import numpy as np
+from numba import njit
+
+from .lanes import FAR, LANES, REACHED, lane_workspace, lanes_begin, lanes_clear, lanes_expand
+from .paths import SETTLED, begin, clear, expand, workspace
+from .sampling import mean_distance
+
+#: Sources whose numbers differ by less than this lie close together: numbers follow the ground. Fewer than `FEW` of
+#: them are searched one by one, which is then quicker.
+CLOSE, FEW = 4 * LANES, 6
+
+
+@njit(cache=True, nogil=True)
+def profiles(start, index, weight, buckets, measure, tables, periods, row, col, size, sources, bins, bin_cells):
+    """For each source and each table of weights: the total S(x); and, for the first table, sum of weight x distance
+    and its histogram.
+
+    Searches the source's whole component. tables[t, d] are weights relative to that of distance 0; beyond the table's
+    end they halve with every periods[t]. The histogram has `bins` bins of `bin_cells` cells, the last one open.
+    """
+    totals = np.zeros((sources.size, tables.shape[0]), np.float64)
+    errors = np.zeros(sources.size, np.float64)
+    histogram = np.zeros((sources.size, bins), np.float64)
+    alone, lanes = workspace(start.size - 1, index.size, buckets), lane_workspace(start.size - 1)
+    sums = np.empty((tables.shape[0], LANES), np.float64)
+    first = 0
+    while first < sources.size:
+        group = _close_by(sources[first:])
+        if group.size == 1:
+            begin(group[0], alone[0], alone[1], alone[2], alone[3], alone[5])
+            expand(start, index, weight, measure, *alone, FAR - 1, FAR - 1, np.int64(2**62))
+            dist, reached, many, width = alone[0], alone[4], alone[5][SETTLED], 1
+        else:
+            lanes_begin(group, *lanes)
+            lanes_expand(start, index, weight, *lanes, FAR - 1)
+            dist, reached, many, width = lanes[0], lanes[1], lanes[6][REACHED], LANES
+        sums[:] = 0.0
+        for j in range(many):
+            v = np.uint64(reached[j])
+            _add_weights(dist, v * np.uint64(width), group.size, float(measure[v]), tables, periods, sums)
+        totals[first : first + group.size] = sums[:, : group.size].T
+        if bins > 0:
+            for j in range(many):
+                v = reached[j]
+                for lane in range(group.size):
+                    d, x = dist[v * width + lane], group[lane]
+                    if d < FAR:
+                        w = measure[v] * (
+                            tables[0, d] if d < tables.shape[1] else _weight_beyond(tables, periods, 0, d)
+                        )
+                        away = mean_distance(row[x], col[x], size[x], row[v], col[v], size[v])
+                        errors[first + lane] += w * away
+                        histogram[first + lane, min(bins - 1, int(away / bin_cells))] += w
+        clear(alone[0], alone[1], alone[2], alone[5])
+        lanes_clear(*lanes)
+        first += group.size
+    return totals, errors, histogram
+
+
+@njit(cache=True, nogil=True)
+def _close_by(sources):
+    """The first sources that can share a search; only the first if they are too few."""
+    count = 1
+    while count < min(sources.size, LANES) and abs(sources[count] - sources[0]) < CLOSE:
+        count += 1
+    return sources[:count] if count >= FEW else sources[:1]
+
+
+@njit(cache=True, nogil=True)
+def _weight_beyond(tables, periods, t, d):
+    """Weight of a distance beyond the end of table t; 0 for lanes that never arrive."""
+    halvings = (np.int64(d) - tables.shape[1]) // periods[t] + 1
+    return tables[t, np.int64(d) - halvings * periods[t]] * 2.0 ** float(-halvings)
+
+
+@njit(cache=True, nogil=True)
+def _add_weights(dist, at, lanes, amount, tables, periods, totals):
+    """Add to totals[t, lane] what a location of measure `amount` weighs, whose distances begin at `at`."""
+    span = np.uint64(tables.shape[1])
+    for t in range(tables.shape[0]):
+        for lane in range(lanes):
+            d = np.uint64(dist[at + np.uint64(lane)])
+            w = tables[t, d] if d < span else _weight_beyond(tables, periods, t, d)
+            totals[t, lane] += amount * w
