@@ -24,8 +24,8 @@ from .._kernels import parse_lines
 from .areas import BoolArray, FloatArray, IntArray
 
 __all__ = [
-    "LOCATED", "NODE", "RELATION", "WAY", "Columns", "Located", "degrees", "located", "numbers", "objects",
-    "references", "tag_sets", "tags_of",
+    "LOCATED", "NODE", "RELATION", "WAY", "Columns", "Located", "degrees", "located", "newest_change", "numbers",
+    "objects", "references", "tag_sets", "tags_of",
 ]  # fmt: skip
 
 NODE, WAY, RELATION = "NODE", "WAY", "RELATION"
@@ -41,11 +41,16 @@ _BLOCK_BYTES = 1 << 20
 #: libosmium's queues between its threads: two blocks each in place of ten or twenty, for half the memory
 _QUEUES = {f"OSMIUM_MAX_{queue}_QUEUE_SIZE": "2" for queue in ("INPUT", "OSMDATA", "OUTPUT", "WORK")}
 _WRITE = """
-import sys, osmium
-writer = osmium.SimpleWriter(osmium.io.File("-", "opl,add_metadata=false"))
+import sys, osmium, osmium.filter
+path, kinds, form, *keys = sys.argv[1:]
+entities = osmium.osm.NOTHING
+for kind in kinds.split():
+    entities |= getattr(osmium.osm, kind)
+filters = [osmium.filter.KeyFilter(*keys)] if keys else []
+writer = osmium.SimpleWriter(osmium.io.File("-", form))
 try:
-    with osmium.io.Reader(sys.argv[1], getattr(osmium.osm, sys.argv[2])) as reader:
-        osmium.apply(reader, writer)
+    with osmium.io.Reader(path, entities) as reader:
+        osmium.apply(reader, *filters, writer)
     writer.close()
 except RuntimeError as error:
     sys.exit(str(error))
@@ -55,18 +60,34 @@ Columns = Any
 
 
 def objects(path: str | Path, kind: str) -> Iterator[Columns]:
-    """Blocks of the columns of all objects of a kind, in the file's order; RuntimeError if it cannot be read.
+    """Blocks of the columns of all objects of a kind, in the file's order; RuntimeError if it cannot be read."""
+    names = _COLUMNS[kind]
+    parse = pyarrow.csv.ParseOptions(delimiter=" ", quote_char=False)
+    convert = pyarrow.csv.ConvertOptions(column_types={name: pa.string() for name in names})
+    for text in _written(path, kind, "opl,add_metadata=false"):
+        # one block: Arrow would read up to 32 of them ahead
+        read = pyarrow.csv.ReadOptions(column_names=names, block_size=len(text) + 1, use_threads=False)
+        yield from pyarrow.csv.read_csv(pa.BufferReader(text), read, parse, convert).to_batches()
 
-    libosmium runs in a process of its own, since in this one it would hold the interpreter's lock while it waits.
+
+def newest_change(path: str | Path, keys: Sequence[str]) -> str:
+    """When the youngest node or way that has one of the keys was changed."""
+    blocks = _written(path, f"{NODE} {WAY}", LOCATED, *keys)
+    return max((block.newest for block in map(_located, blocks)), default="")
+
+
+def _written(path: str | Path, kinds: str, form: str, *keys: str) -> Iterator[bytes]:
+    """What libosmium writes of a file, by blocks of whole lines.
+
+    It runs in a process of its own, since in this one it would hold the interpreter's lock while it waits.
     """
-    command = [sys.executable, "-c", _WRITE, str(path), kind]
+    command = [sys.executable, "-c", _WRITE, str(path), kinds, form, *keys]
     pipe, environment = subprocess.PIPE, {**os.environ, **_QUEUES}
     with subprocess.Popen(command, stdout=pipe, stderr=pipe, env=environment) as writer:
         assert writer.stdout is not None
         assert writer.stderr is not None
         try:
-            for text in _whole_lines(writer.stdout):
-                yield _parse(text, _COLUMNS[kind])
+            yield from _whole_lines(writer.stdout)
         finally:
             writer.stdout.close()
             reason = writer.stderr.read().decode("utf-8", "replace")
@@ -84,13 +105,6 @@ def _whole_lines(stream: IO[bytes]) -> Iterator[bytes]:
             rest = more
         else:
             rest += text
-
-
-def _parse(text: bytes, names: Sequence[str]) -> Columns:
-    read = pyarrow.csv.ReadOptions(column_names=list(names), block_size=len(text) + 1, use_threads=False)
-    parse = pyarrow.csv.ParseOptions(delimiter=" ", quote_char=False)
-    convert = pyarrow.csv.ConvertOptions(column_types={name: pa.string() for name in names})
-    return pyarrow.csv.read_csv(pa.BufferReader(text), read, parse, convert).combine_chunks().to_batches()[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,11 +128,14 @@ class Located:
 def located(path: str | Path) -> Iterator[Located]:
     """Blocks of the nodes and ways in a file that libosmium wrote as `LOCATED`."""
     with Path(path).open("rb") as stream:
-        for text in _whole_lines(stream):
-            letters = np.frombuffer(text, dtype=np.uint8)
-            number, is_way, first, tags, start, ref, lon, lat, newest = parse_lines(letters, text.count(b"\n"))
-            column = pa.StringArray.from_buffers(len(number), pa.py_buffer(first), pa.py_buffer(tags))
-            yield Located(number, is_way, column, _date(newest), start, ref, lon, lat)
+        yield from map(_located, _whole_lines(stream))
+
+
+def _located(text: bytes) -> Located:
+    letters = np.frombuffer(text, dtype=np.uint8)
+    number, is_way, first, tags, start, ref, lon, lat, newest = parse_lines(letters, text.count(b"\n"))
+    column = pa.StringArray.from_buffers(len(number), pa.py_buffer(first), pa.py_buffer(tags))
+    return Located(number, is_way, column, _date(newest), start, ref, lon, lat)
 
 
 def _date(digits: int) -> str:

@@ -18,10 +18,11 @@ from pathlib import Path
 from ..errors import FileError
 from ..progress import Bar, progress_bar
 from ._collect import Collector
+from ._opl import newest_change
 from ._survey import Found, Survey, UnsortedError
 from .areas import Bounds
 from .features import Features, TagRule
-from .osm_passes import Passes, load_osmium, newest_change
+from .osm_passes import Passes, load_osmium
 
 __all__ = ["ODBL", "OSM_SUFFIXES", "osm_box", "read_osm"]
 

@@ -24,7 +24,7 @@ from ._collect import Collector
 from ._opl import LOCATED
 from .osm_objects import EDGE_PART, Objects
 
-__all__ = ["BROKEN", "NOT_AREA", "Passes", "closed_area", "load_osmium", "newest_change"]
+__all__ = ["BROKEN", "NOT_AREA", "Passes", "closed_area", "load_osmium"]
 
 NOT_AREA = "a relation that is not an area"
 BROKEN = "a multipolygon that is cut by the extract's edge or broken"
@@ -167,26 +167,6 @@ class _Rings:
             self._collector.add_shape(shapely.to_wkb(shape), choice, f"relation/{number}")
             if len(there) < len(members):
                 self._collector.drop_near(EDGE_PART, f"relation/{number}", lat, lon)
-
-
-class _Dates:
-    """The newest change among the objects."""
-
-    newest = ""
-
-    def node(self, entity: Any) -> None:
-        if entity.timestamp.year > 1970:
-            self.newest = max(self.newest, entity.timestamp.strftime("%Y-%m-%dT%H:%M:%SZ"))
-
-    way = node
-
-
-def newest_change(path: str | Path, keys: Sequence[str]) -> str:
-    """When the youngest node or way that has one of the keys was changed."""
-    osmium, dates = load_osmium(), _Dates()
-    with osmium.io.Reader(str(path), osmium.osm.NODE | osmium.osm.WAY) as reader:
-        osmium.apply(reader, osmium.filter.KeyFilter(*keys), dates)
-    return dates.newest
 
 
 class _Watch:
