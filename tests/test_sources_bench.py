@@ -23,6 +23,7 @@ def test_import_side_by_side(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     assert ours["features"] == pytest.approx(pyrosm["features"], rel=0.05)
     assert 0 < ours["peak_MB"] < 1000
     assert ours["geoelastic_is_faster_by"] == 1
+    assert ours["slowest"] == ours["MB_per_cpu_s"]  # one run
     assert export["features"] in ("", "not installed")
     assert "| geoelastic | Helsinki.osm.pbf |" in result["text"]
     json.dumps(result["rows"])

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from geoelastic._kernels import parse_lines
+from geoelastic.errors import FileError
 from geoelastic.sources import _opl, osm, osm_objects
 from geoelastic.sources._collect import BAD_OUTLINE
 from geoelastic.sources._opl import LOCATED, located, tag_sets, tags_of
@@ -138,3 +141,10 @@ def test_odd_ways_and_nodes(tmp_path: Path) -> None:
     everywhere = osm.read_osm(path, PAPER)
     assert everywhere.info["objects"][osm_objects.OPEN_WAY] == ("way/1",)
     assert (len(everywhere.lat), everywhere.dropped["outside the area"]) == (0, 1)
+
+
+def test_a_full_disk_is_said_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """libosmium would end the process."""
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: SimpleNamespace(free=100))
+    with pytest.raises(FileError, match="0 MB are free; TMPDIR can name another folder"):
+        osm.read_osm(opl(tmp_path, "n1 v1 x1 y1 Tamenity=cafe\n"), PAPER)
