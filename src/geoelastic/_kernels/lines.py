@@ -56,7 +56,7 @@ def parse_lines(text, count):
     """
     number, way = np.zeros(count, np.int64), np.zeros(count, np.bool_)
     tag_start, tags = np.zeros(count + 1, np.int32), np.empty_like(text)
-    start, most = np.zeros(count + 1, np.int64), text.size // 2  # the shortest corner has two letters
+    start, most = np.zeros(count + 1, np.int64), text.size // 5  # the shortest is n1xy and a comma
     ref, x, y = np.empty(most, np.int64), np.empty(most, np.float64), np.empty(most, np.float64)
     i, n, t, newest = 0, 0, 0, np.int64(0)
     for k in range(count):
