@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,9 @@ from shapely.geometry.base import BaseGeometry
 
 from ..errors import FileError, InputError, require_latlon, require_positive
 from ..locations import Grid
-from ..quality import Quality
+
+if TYPE_CHECKING:
+    from ..quality import Quality  # with all its sources: a mass that is read from a file needs none
 
 __all__ = ["WHERE_QUALITY_IS", "City", "city_cells", "read_city"]
 

@@ -10,7 +10,7 @@ lies within the radius of a cell's centre.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +18,10 @@ import numpy.typing as npt
 from ..errors import InputError, MassError, require_positive
 from ..levels import FloatArray
 from ..locations import Grid
-from ..quality import Quality
 from .city import WHERE_QUALITY_IS, City, city_cells
+
+if TYPE_CHECKING:
+    from ..quality import Quality  # with all its sources: a mass that is read from a file needs none
 
 __all__ = ["Mass", "disc_sums", "mass_from_quality"]
 
