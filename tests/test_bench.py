@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from geoelastic.bench import build, growth, merging, paths, report, scale, strategies
+from geoelastic.bench import build, error, growth, merging, paths, report, scale, strategies
 from geoelastic.bench._seams import seam_rows
 from geoelastic.bench._tools import markdown, synthetic_mass
 from geoelastic.scale import InlineEngine, Job
@@ -52,6 +52,13 @@ def test_paths() -> None:
         "scipy.sparse.csgraph.dijkstra", "geoelastic", "scipy.sparse.csgraph.dijkstra", "geoelastic", "geoelastic",
     ]  # fmt: skip
     assert all(row["times_scipy"] > 0 and row["million_relaxations"] > 0 for row in rows)
+
+
+def test_error() -> None:
+    rows = {row["output"]: row for row in error.run(side=60)["rows"]}
+    assert rows["uniform"]["error_to_uniform"] == 1
+    assert rows["mass, sharpened"]["error_m"] < rows["mass"]["error_m"] < rows["uniform"]["error_m"]
+    assert rows["mass, sharpened"]["adversary_m"] <= rows["mass, sharpened"]["error_m"]
 
 
 def test_growth() -> None:

@@ -1,30 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Output measures: what each does to the expected error and to a Bayesian adversary, at the same guarantee.
+"""Output measures, and sharpened reports: expected error and a Bayesian adversary's, at the same guarantee.
 
 Places are drawn by mass, which is also the adversary's prior; the adversary knows the mechanism and guesses, of these
 places, the one with the least expected distance. Errors in metres; `suburb`: the half of the places with less density.
+`seconds`: what sharpening took, once a map.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..levels import FloatArray
 from ..mechanism import ElasticMechanism
+from ..mechanism.sharpen import sharpen
 from ..metric import Metric, build_metric
 from ..progress import progress_bar
-from ._tools import markdown, synthetic_mass, warm_up
+from ._tools import markdown, synthetic_mass, timed, warm_up
 
 __all__ = ["run"]
 
 OUTPUTS = ("uniform", "mass^0.5", "mass", "mass^1.5", "mass^2", "mass^3")
+SHARPENED = ("mass",)
 _PLACES = 400
 
 
-def run(*, progress: bool = False, side: int = 750) -> dict[str, Any]:
-    """One row an output measure."""
+def run(*, progress: bool = False, side: int = 750, sharpened: Sequence[str] = SHARPENED) -> dict[str, Any]:
+    """One row an output measure, and one more for each that is sharpened."""
     warm_up()
     metric = build_metric(synthetic_mass("paris", side))
     rng = np.random.Generator(np.random.PCG64(7))
@@ -33,24 +38,30 @@ def run(*, progress: bool = False, side: int = 750) -> dict[str, Any]:
     density = metric.mass[places] / metric.locations.area_cells[places]
     suburb = density <= np.median(density)
     rows: list[dict[str, Any]] = []
-    with progress_bar("bench error", len(OUTPUTS), show=progress) as bar:
+    with progress_bar("bench error", len(OUTPUTS) + len(sharpened), show=progress) as bar:
         for output in OUTPUTS:
             bar.update(len(rows), note=output)
-            errors, adversary = _measure(metric, places, output)
-            rows.append(
-                {
-                    "output": output,
-                    "error_m": round(float(errors.mean())),
-                    "error_city_m": round(float(errors[~suburb].mean())),
-                    "error_suburb_m": round(float(errors[suburb].mean())),
-                    "adversary_m": round(adversary),
-                }
-            )
+            rows.append({"output": output} | _row(metric, places, suburb, output))
+        for output in sharpened:
+            bar.update(len(rows), note=f"sharpening {output}")
+            sharp = timed(partial(sharpen, metric, output=output))
+            row = _row(sharp.value, places, suburb, output)
+            rows.append({"output": f"{output}, sharpened"} | row | {"seconds": round(sharp.wall_s, 1)})
     base = rows[0]
     for row in rows:
         row["error_to_uniform"] = round(row["error_m"] / base["error_m"], 3)
         row["adversary_to_uniform"] = round(row["adversary_m"] / base["adversary_m"], 3)
     return {"rows": rows, "text": markdown(rows)}
+
+
+def _row(metric: Metric, places: Any, suburb: Any, output: str) -> dict[str, int]:
+    errors, adversary = _measure(metric, places, output)
+    return {
+        "error_m": round(float(errors.mean())),
+        "error_city_m": round(float(errors[~suburb].mean())),
+        "error_suburb_m": round(float(errors[suburb].mean())),
+        "adversary_m": round(adversary),
+    }
 
 
 def _measure(metric: Metric, places: Any, output: str) -> tuple[FloatArray, float]:

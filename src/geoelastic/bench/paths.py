@@ -2,8 +2,8 @@
 """Bounded shortest paths: our kernels against scipy's, same graph, same 1,000 sources, one thread each.
 
 Once with sources spread over the map, once with neighbours, as a builder or a map of errors takes them: there one
-search serves sixteen. A relaxation is one look at one edge from a location within the limit; their number is that of a
-search a source, on all sides.
+search serves sixty-four. A relaxation is one look at one edge from a location within the limit; their number is that of
+a search a source, on all sides.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def run(*, progress: bool = False, side: int = 750) -> dict[str, Any]:
         bar.update(1, note="sources spread over the map")
         rows = _compare(metric, "spread", spread, {"a search each": _one_by_one})
         bar.update(2, note="neighbouring sources")
-        ours = {"a search each": _one_by_one, "a search for sixteen": _in_lanes}
+        ours = {"a search each": _one_by_one, "a search for sixty-four": _in_lanes}
         rows += _compare(metric, "neighbours", free[middle : middle + SOURCES], ours)
     return {"rows": rows, "text": markdown(rows)}
 
