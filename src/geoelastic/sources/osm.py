@@ -2,9 +2,9 @@
 """OpenStreetMap files (``.osm.pbf``, ``.osm``, ``.osm.bz2``, ``.opl``) to features.
 
 Nodes, closed ways and multipolygon relations alike. The file is streamed: filters run inside libosmium, and only
-objects that a rule chooses and that touch the bounds are kept. Passes: relations (which multipolygons count), nodes
-and ways, and, if there are such relations, their member ways. For a part of a large file, a survey first finds what may
-touch that part, and the passes go over that: memory is bounded by the part, not by the file.
+objects that a rule chooses and that touch the bounds are kept. Passes: all objects, and, if there are multipolygons
+that count, their member ways. For a part of a large file, a survey first finds what may touch that part, and the passes
+go over that: memory is bounded by the part, not by the file.
 """
 
 from __future__ import annotations
