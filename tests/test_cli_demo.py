@@ -35,15 +35,17 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any
 def test_the_story_is_told(story: tuple[Path, dict[str, Any]]) -> None:
     folder, figures = story
     assert figures["ok"] is True
-    paper, conformal = figures["builders"]
-    assert (paper["builder"], conformal["builder"]) == ("paper", "conformal")
+    paper, conformal, sharpened = figures["builders"]
+    assert [row["builder"] for row in figures["builders"]] == ["paper", "conformal", "sharpened"]
     assert paper["least_ratio"] >= 1
     assert conformal["least_ratio"] >= 1
     assert conformal["mean_ratio"] < paper["mean_ratio"]
+    assert sharpened["mean_ratio"] == conformal["mean_ratio"]
+    assert sharpened["expected_error_m"] < 0.95 * conformal["expected_error_m"]
     assert figures["least_mass_elastic"] >= 1 > figures["least_mass_laplace"]
     pictures = {"overview.png", "slack.png", "balls.png", "reports.png", "compare.png"}
     assert {p.name for p in folder.iterdir()} == pictures | {
-        "report.html", "city-paper.geoelastic", "city-conformal.geoelastic",
+        "report.html", "city-paper.geoelastic", "city-conformal.geoelastic", "city-sharpened.geoelastic",
     }  # fmt: skip
 
 
@@ -55,7 +57,7 @@ def test_the_report_holds_its_pictures_and_needs_nothing_else(story: tuple[Path,
 
 
 def test_the_metrics_of_the_story_verify(story: tuple[Path, dict[str, Any]]) -> None:
-    for name in ("paper", "conformal"):
+    for name in ("paper", "conformal", "sharpened"):
         assert geoelastic("verify", story[0] / f"city-{name}.geoelastic").exit_code == 0
 
 

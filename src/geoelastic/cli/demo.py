@@ -13,7 +13,8 @@ from ._common import geo_command, show_progress
 @geo_command(short_help="The whole story on a made-up city, with a report to read.")
 @click.option("-o", "--output", default="geoelastic-demo", show_default=True, metavar="DIR", help="Folder to write to.")
 def command(output: str) -> dict[str, Any]:
-    """Build two metrics of a made-up city, verify them, compare them with planar Laplace, write a report."""
+    """Build two metrics of a made-up city, sharpen the better one, check all, compare with planar Laplace, write a
+    report."""
     from ..demo import run_demo
 
     result = run_demo(output, progress=show_progress())
