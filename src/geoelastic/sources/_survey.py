@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..progress import Bar
-from ._opl import NODE, RELATION, WAY, degrees, numbers, objects, references, tags_of
+from ._opl import NODE, RELATION, WAY, degrees, numbers, objects, references, tag_sets, tags_of
 from .areas import BoolArray, Bounds, FloatArray, IntArray
 
 __all__ = ["Found", "Sides", "Survey", "UnsortedError", "apart", "sides_of"]
@@ -137,7 +137,7 @@ class Survey:
     def __init__(
         self, path: str | Path, keys: list[str], counts: Callable[[Mapping[str, str], str], bool], bounds: Bounds
     ) -> None:
-        self._path, self._counts, self._bounds = path, counts, bounds
+        self._path, self._keys, self._counts, self._bounds = path, keys, counts, bounds
         plain = all(re.fullmatch(r"[A-Za-z0-9_:.-]+", key) for key in keys)  # others are written with escapes
         self._pattern = f"(^T|,)({'|'.join(map(re.escape, keys))})=" if plain else "="
         self._node_sides, self._way_sides = Sides(self.most_runs), Sides(self.most_runs)
@@ -210,8 +210,8 @@ class Survey:
         """The rows that count and are not away from the box; the others that count are counted."""
         with_key = pc.match_substring_regex(block["tags"], self._pattern).to_numpy(zero_copy_only=False)
         rows = np.flatnonzero(with_key)
-        texts = block["tags"].take(pa.array(rows)).to_pylist()
-        mine = np.array([self._counts(tags_of(text), geometry) for text in texts], dtype=np.bool_)
+        sets, which = tag_sets(pc.utf8_slice_codeunits(block["tags"].take(pa.array(rows)), 1), self._keys)
+        mine = np.array([self._counts(tags, geometry) for tags in sets], dtype=np.bool_)[which]
         self._outside += int(np.count_nonzero(mine & away[rows]))
         return block.take(pa.array(rows[mine & ~away[rows]]))
 
