@@ -235,6 +235,24 @@ def test_an_interrupted_run_goes_on(tmp_path, city, monkeypatch):
     assert rest["passes"] < whole.relief.certificate["passes"]
     assert np.array_equal(ge.load(path).relief.height, whole.relief.height)
     assert not part.exists()
+    sharpened = path.read_bytes()
+    monkeypatch.setattr(sharpen_module, "PASSES", 1)  # too few, but nothing is left to do
+    assert geoelastic("sharpen", path).exit_code == 0
+    assert path.read_bytes() == sharpened
+    assert "did not settle" in geoelastic("sharpen", path, "--no-resume").stderr
+
+
+def test_a_build_can_be_sharpened_at_once(tmp_path):
+    np.save(tmp_path / "m.npy", small_mass(rows=12, cols=12).cells)
+    given = ["build", tmp_path / "m.npy", "--center", "48.8567,2.3487", "--cell", "100", "--l-top", "0.8"]
+    plain = geoelastic(*given, "-o", tmp_path / "plain.geoelastic")
+    assert "geoelastic sharpen" in plain.stdout
+    sharp = geoelastic(*given, "--sharpen", "-o", tmp_path / "sharp.geoelastic")
+    assert "the relief holds" in sharp.stdout
+    assert ge.load(tmp_path / "sharp.geoelastic").relief is not None
+    refused = geoelastic(*given, "--sharpen", "--tile", "64", "-o", tmp_path / "tiles")
+    assert refused.exit_code == 2
+    assert "in one file" in refused.stderr
 
 
 def test_what_cannot_be_sharpened_is_refused(tmp_path, city):

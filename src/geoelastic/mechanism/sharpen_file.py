@@ -34,7 +34,7 @@ def sharpen_file(
     """Write the metric of `source`, sharpened for `measure`, to `target`; returns what was checked and gained.
 
     After each pass the heights so far are kept beside the target, in a file that ends in ``.part`` and goes when all is
-    done.
+    done. A metric that has such a relief already is left as it is.
     """
     begun = time.perf_counter()
     metric = load(source)
@@ -46,8 +46,11 @@ def sharpen_file(
     def keep(height: FloatArray) -> None:
         write_container(kept, _KIND, {"key": key}, {"locations": pa.table({"height": height})})
 
-    begin = _kept(kept, key) if resume else None
-    sharp = sharpen(metric, output=measure, workers=workers, progress=progress, keep=keep, begin=begin)
+    if resume and metric.relief is not None and f"{metric.relief.made_for}|{metric.relief.output}" == key:
+        sharp = metric
+    else:
+        begin = _kept(kept, key) if resume else None
+        sharp = sharpen(metric, output=measure, workers=workers, progress=progress, keep=keep, begin=begin)
     sharp.save(target)
     kept.unlink(missing_ok=True)
     assert sharp.relief is not None
