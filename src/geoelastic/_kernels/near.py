@@ -18,7 +18,8 @@ def cover(start, index, weight, buckets, sources, own, radius):
     dist, head, entry_vertex, entry_next, order, state = space
     mass = np.zeros(start.size - 1, np.int64)
     place = np.full(start.size - 1, -1, np.int32)
-    place[sources] = np.arange(sources.size).astype(np.int32)
+    for k in range(sources.size):  # a fancy assignment takes numba seconds to compile
+        place[sources[k]] = k
     centre = np.full(sources.size, -1, np.int32)
     away = np.zeros(sources.size, np.int32)
     for k in range(sources.size):
