@@ -52,37 +52,45 @@ def touching(owner, row, col, size, widest):
     n = row.size
     start = np.zeros(n + 1, np.int64)
     buffer = np.empty(4 * widest + 4, np.int32)
-    total = 0
-    for i in range(n):
-        total += _ring(owner, row[i], col[i], size[i], buffer)
-        start[i + 1] = total
-    index = np.empty(total, np.int32)
+    index = np.empty(9 * n, np.int32)
     for i in range(n):
         count = _ring(owner, row[i], col[i], size[i], buffer)
-        index[start[i] : start[i + 1]] = np.sort(buffer[:count])
-    return start, index
+        index = _with_room(index, start[i], count)
+        index[start[i] : start[i] + count] = np.sort(buffer[:count])
+        start[i + 1] = start[i] + count
+    return start, index[: start[n]].copy()
 
 
 @njit(cache=True, nogil=True)
-def _second_ring(i, start, index, row, col, size, seen, stamp, out):
+def _with_room(array, used, more):
+    """The array, or a longer copy, with room for `more` entries after those that are used."""
+    if used + more <= array.size:
+        return array
+    longer = np.empty(2 * (used + more), array.dtype)
+    longer[:used] = array[:used]
+    return longer
+
+
+@njit(cache=True, nogil=True)
+def _second_ring(i, start, index, row, col, size, seen, out):
     """Neighbours of leaf i: those that touch it, and those that touch these unless a step in between is as short.
 
     A pair two steps apart is left out when some leaf between them makes a detour of at most 1/32: there the direct
     edge would add nothing. On equal cells this leaves exactly the 16 directions (0,1), (1,1), (1,2) and their turns.
     """
     count = 0
-    seen[i] = stamp
+    seen[i] = i
     for a in range(start[i], start[i + 1]):
-        seen[index[a]] = stamp
+        seen[index[a]] = i
         out[count] = index[a]
         count += 1
     for a in range(start[i], start[i + 1]):
         j = index[a]
         for b in range(start[j], start[j + 1]):
             k = index[b]
-            if seen[k] == stamp:
+            if seen[k] == i:
                 continue
-            seen[k] = stamp
+            seen[k] = i
             direct = centre_distance(row[i], col[i], size[i], row[k], col[k], size[k])
             short = False
             for c in range(start[i], start[i + 1]):
@@ -113,28 +121,24 @@ def neighbours(start, index, row, col, size, group, widest):
     seen = np.full(n, -1, np.int64)
     buffer = np.empty((4 * widest + 4) * (4 * widest + 5), np.int32)
     begin = np.zeros(n + 1, np.int64)
-    total = 0
-    for i in range(n):
-        if group[i] == 0:
-            count = _second_ring(i, start, index, row, col, size, seen, 2 * i, buffer)
-            for k in range(count):
-                if group[buffer[k]] == 0:
-                    total += 1
-        begin[i + 1] = total
-    target = np.empty(total, np.int32)
-    length = np.empty(total, np.int32)
+    target = np.empty(18 * n, np.int32)
     for i in range(n):
         at = begin[i]
-        if at == begin[i + 1]:
-            continue
-        count = _second_ring(i, start, index, row, col, size, seen, 2 * i + 1, buffer)
-        ordered = np.sort(buffer[:count])
-        for k in range(count):
-            j = ordered[k]
-            if group[j] == 0:
-                target[at] = j
-                length[at] = centre_distance(row[i], col[i], size[i], row[j], col[j], size[j])
-                at += 1
+        if group[i] == 0:
+            count = _second_ring(i, start, index, row, col, size, seen, buffer)
+            target = _with_room(target, at, count)
+            ordered = np.sort(buffer[:count])
+            for k in range(count):
+                if group[ordered[k]] == 0:
+                    target[at] = ordered[k]
+                    at += 1
+        begin[i + 1] = at
+    target = target[: begin[n]].copy()
+    length = np.empty(target.size, np.int32)
+    for i in range(n):
+        for a in range(begin[i], begin[i + 1]):
+            j = target[a]
+            length[a] = centre_distance(row[i], col[i], size[i], row[j], col[j], size[j])
     return begin, target, length
 
 
