@@ -171,7 +171,7 @@ def test_groups_hold_every_place_once_at_its_distance():
     metric = small_metric(rows=9, cols=9)
     places = np.arange(0, metric.n, 2)
     rows = [np.arange(k % 3 + 1) for k in range(places.size)]
-    groups = groups_of(metric.graph, places, rows)
+    groups = groups_of(metric.graph, make_weights(HALF), places, rows)
     members = [(group.centre, *member) for group in groups for member in group.members]
     assert sorted(member[1] for member in members) == places.tolist()
     for centre, location, away, _ in members:
@@ -186,7 +186,7 @@ def test_groups_hold_every_place_once_at_its_distance():
 def test_a_place_with_many_rows_has_a_search_of_its_own():
     metric = small_metric(rows=9, cols=9)
     rows = [np.arange(shared.MANY if k in (2, 3) else 1) for k in range(6)]
-    groups = groups_of(metric.graph, np.arange(6), rows)
+    groups = groups_of(metric.graph, make_weights(HALF), np.arange(6), rows)
     assert [group.centre for group in groups[:2]] == [2, 3]
     assert sorted(m[0] for group in groups for m in group.members) == list(range(6))
 

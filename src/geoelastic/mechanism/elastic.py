@@ -224,7 +224,9 @@ class ElasticMechanism:
         """Places that share a search; each alone where there is none to share."""
         free = np.flatnonzero(self._metric.fence[places] == 0) if self._lazy else np.zeros(0, np.int64)
         alone = np.setdiff1d(np.arange(places.size), free)
-        shared = groups_of(self.reporting.graph, places[free], [rows[k] for k in free]) if free.size else []
+        shared = (
+            groups_of(self.reporting.graph, self._weights, places[free], [rows[k] for k in free]) if free.size else []
+        )
         return shared + [Group(int(places[k]), [(int(places[k]), 0, rows[k])]) for k in alone]
 
     def _draw_group(self, group: Group, sampler: SharedSampler, rng: RandomSource, out: IntArray) -> None:

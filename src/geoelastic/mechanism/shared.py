@@ -33,7 +33,8 @@ from .weights import Weights
 
 __all__ = ["Group", "SharedSampler", "ceiling", "groups_of", "threshold"]
 
-#: How far from its centre a place may be, in level units. A larger one means fewer searches and more tries.
+#: How far from its centre a place may be, in level units at exponent 1/2. A larger one means fewer searches and more
+#: tries, of which e^(exponent x radius) are needed.
 RADIUS = (3 << LEVEL_BITS) // 2
 #: A place with so many rows has a search of its own: tries for all of them would cost more.
 MANY = 256
@@ -49,13 +50,24 @@ class Group:
     members: list[tuple[int, int, IntArray]]
 
 
-def groups_of(graph: Graph, places: IntArray, rows: Sequence[IntArray]) -> list[Group]:
+def radius(weights: Weights) -> int:
+    """How far from its centre a place may be for these weights."""
+    return int(RADIUS / (2 * weights.exponent))
+
+
+def groups_of(graph: Graph, weights: Weights, places: IntArray, rows: Sequence[IntArray]) -> list[Group]:
     """Groups of all `places`, those with many rows first as centres; rows[k] are the rows of places[k]."""
     counts = np.array([len(mine) for mine in rows])
     order = np.argsort(-counts, kind="stable")
     own = int(np.count_nonzero(counts >= MANY))
     centre, away = kernels.cover(
-        graph.start, graph.index, graph.weight, graph.buckets, places[order].astype(np.int32), own, RADIUS
+        graph.start,
+        graph.index,
+        graph.weight,
+        graph.buckets,
+        places[order].astype(np.int32),
+        own,
+        radius(weights),
     )
     groups: dict[int, Group] = {}
     for k, at, distance in zip(order.tolist(), centre.tolist(), away.tolist(), strict=True):
@@ -95,8 +107,8 @@ class SharedSampler(Sampler):
 
     @cached_property
     def _within(self) -> tuple[npt.NDArray[np.int32], ...]:
-        graph = self._graph
-        space: tuple[npt.NDArray[np.int32], ...] = kernels.within_workspace(graph.n, graph.index.size, 2 * RADIUS + 2)
+        graph, span = self._graph, 2 * radius(self._weights) + 2
+        space: tuple[npt.NDArray[np.int32], ...] = kernels.within_workspace(graph.n, graph.index.size, span)
         return space
 
     def draw_group(self, group: Group, total_measure: int, rng: RandomSource, out: npt.NDArray[np.int64]) -> None:
