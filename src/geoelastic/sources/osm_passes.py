@@ -2,8 +2,8 @@
 """The passes over an OpenStreetMap file: one over all objects, one over the members of multipolygons.
 
 Filters, node locations and the putting together of multipolygons are libosmium's. Nodes and ways that have one of the
-keys are written to a temporary file and parsed by Arrow, many at a time: a Python call for each would take three times
-as long.
+keys are written by libosmium to a temporary file, line by line, and parsed many at a time: a Python call for each would
+take three times as long.
 """
 
 from __future__ import annotations
