@@ -39,6 +39,7 @@ from geoelastic.evaluation.utility import measure_utility
 from geoelastic.fences import disc
 from geoelastic.mass import Mass, mass_from_quality
 from geoelastic.mechanism import ElasticMechanism
+from geoelastic.mechanism.sharpen import sharpen
 from geoelastic.metric import build_metric
 from geoelastic.quality import quality_from_source
 from geoelastic.sources.checkins import read_checkins
@@ -244,6 +245,19 @@ def test_own_prior_knows_more_than_the_global_one(metric: Any, files: Path) -> N
     assert np.mean(found["own_prior"]["binary_per_user"]) < np.mean(found["binary_per_user"])
     assert found["worst"]["excluded"] == 0
     assert 0 < found["worst"]["entropy_bits"] < found["worst"]["prior_bits"]
+
+
+def test_a_sharpened_metric_is_judged_by_what_it_reports(metric: Any, files: Path) -> None:
+    sharp = sharpen(metric)
+    study = _study(sharp, files, ("whole", 4.0))
+    result = run_study(study, Stages(files / "sharp"), mechanisms=["elastic", "sharpened"])
+    found = result["areas"]["whole"]["mechanisms"]
+    assert set(found) == {"elastic", "sharpened", "laplace=elastic", "laplace=sharpened"}
+    assert found["sharpened"]["expected_m"] < found["elastic"]["expected_m"]
+    part = AreaStudy(study, study.areas[0])
+    channel = mechanism_channel(ElasticMechanism(sharp), part.prior)
+    assert found["sharpened"]["euclidean_m"] == pytest.approx(euclidean_error(channel, part.prior).overall)
+    assert "sharpened" not in AreaStudy(_study(metric, files, ("whole", 4.0)), study.areas[0]).makers({})
 
 
 def _study(metric: Any, files: Path, area: tuple[str, float], **options: Any) -> Study:

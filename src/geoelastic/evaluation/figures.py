@@ -28,6 +28,8 @@ LABELS = {
     "laplace=elastic": ("PL, same utility", "#e4572e"),
     "elastic-sharp": ("EM, by mass squared", "#0b5d1e"),
     "laplace=elastic-sharp": ("PL, same utility", "#e4572e"),
+    "sharpened": ("EM, sharpened", "#0f7b6c"),
+    "laplace=sharpened": ("PL, same utility", "#e4572e"),
     "elastic-uniform": ("EM, even output", "#9bc995"),
     "grid-2km": ("2 km grid*", "#8d6a9f"),
     "density": ("squares by density*", "#b8a1c4"),

@@ -85,7 +85,9 @@ def _users(study: dict[str, Any]) -> Table:
 def draw_figures(metric: Any, study: dict[str, Any], area_cells: Sequence[Any], folder: Path) -> dict[str, str]:
     """All figures of a study into a folder; caption of each by its file name without ending."""
     folder.mkdir(parents=True, exist_ok=True)
-    compared = ("paper-run", "laplace=paper-run", "elastic", "laplace=elastic")
+    there = {name for area in study["areas"].values() for name in area["mechanisms"]}
+    pairs = ("paper-run", "laplace=paper-run", "elastic", "laplace=elastic", "sharpened", "laplace=sharpened")
+    compared = tuple(name for name in pairs if name in there or "sharpened" not in name)
     made = {
         "maps": (maps(metric, study, area_cells), "Privacy mass of each location (left) and expected error (right)"),
         "errors": (error_boxes(study), "Expected error per location"),

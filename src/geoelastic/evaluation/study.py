@@ -3,8 +3,9 @@
 
 The paper's comparison is made with its mechanism as it was run (`paper-run`, see `as_run`; no guarantee), with the same
 cut mechanism as one channel over the whole map (`paper`; no guarantee), and with two that keep the guarantee, reporting
-by mass and by the square of the mass per area. Each has its own planar Laplace, calibrated to its utility in the first
-area and used unchanged in the others.
+by mass and by the square of the mass per area; a metric that was sharpened adds what its reports really are
+(`sharpened`). Each has its own planar Laplace, calibrated to its utility in the first area and used unchanged in the
+others.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 
 from ..errors import InputError, OutsideError
 from ..levels import FloatArray
+from ..metric.relief import reporting_metric
 from ..sources.checkins import Checkins
 from .adversary import AdversaryError, binary_error, euclidean_error
 from .areas import StudyArea
@@ -40,6 +42,7 @@ PAIRS = {
     "paper": "laplace=paper",
     "elastic": "laplace=elastic",
     "elastic-sharp": "laplace=elastic-sharp",
+    "sharpened": "laplace=sharpened",
 }
 #: mechanisms that are also judged by an adversary who knows the user's own habits
 OWN_PRIOR = ("paper", "laplace=paper", "elastic", "laplace=elastic")
@@ -106,11 +109,21 @@ class AreaStudy:
             "grid-2km": lambda: grid_snap_channel(prior, grid),
             "density": self._density,
         }
+        if self.study.metric.relief is not None:
+            makers["sharpened"] = self._sharpened
         for name, epsilon in epsilons.items():
             makers[PAIRS[name]] = lambda e=epsilon, n=name: self._laplace(n, e)  # type: ignore[misc]
         for level in ("low", "medium", "high"):
             makers[f"guard-{level}"] = lambda v=level: location_guard_channel(prior, grid, v)  # type: ignore[misc]
         return makers
+
+    def _sharpened(self) -> Channel:
+        study = self.study
+        table = distance_table(
+            reporting_metric(study.metric), self.prior, workers=study.workers, progress=study.progress
+        )
+        output = study.metric.relief.output
+        return elastic_channel(table, output=output, exponent=1.0, name=f"elastic, sharpened, output by {output}")
 
     def _laplace(self, name: str, epsilon: float) -> Channel | AsRun:
         if name == "paper-run":
