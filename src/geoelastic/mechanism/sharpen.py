@@ -76,10 +76,10 @@ def check_relief(
     relief = metric.relief
     if relief is None:
         raise InputError("the metric has no relief: reports go by half of its distances, which needs no check")
-    bare = replace(metric, relief=None)
-    search = _Search(bare, output_measure(bare, relief.output), relief.output, workers, progress)
     if relief.height.shape != (metric.n,) or relief.made_for != Relief.key(metric):
         return {"ok": False, "edges": 0, "edges_over": 0, "worst": 0.0, "same_metric": False}
+    bare = replace(metric, relief=None)
+    search = _Search(bare, output_measure(bare, relief.output), relief.output, workers, progress)
     only = None if sample is None else _with_neighbours(metric, sample)
     found = search.log_totals(relief.height, "verify reports", only)
     report = _edge_report(bare, relief.height, found, only)
