@@ -262,3 +262,7 @@ def test_what_cannot_be_sharpened_is_refused(tmp_path, city):
     refused = geoelastic("sharpen", tmp_path / "m.geox")
     assert refused.exit_code == 2
     assert "extract it again" in refused.stderr
+    city.save(tmp_path / "m.geoelastic")
+    nowhere = geoelastic("sharpen", tmp_path / "m.geoelastic", "-o", tmp_path / "no" / "such" / "m.geoelastic")
+    assert nowhere.exit_code == 2
+    assert "such" in nowhere.stderr

@@ -15,7 +15,7 @@ from ..errors import FileError
 from ..levels import FloatArray
 from ..metric import Metric, load
 from ..metric.relief import Relief
-from ..store import read_container, write_container
+from ..store import read_container, require_writable, write_container
 from .elastic import ElasticMechanism
 from .sharpen import sharpen
 from .weights import HALF
@@ -37,6 +37,7 @@ def sharpen_file(
     done. A metric that has such a relief already is left as it is.
     """
     begun = time.perf_counter()
+    require_writable(target)
     metric = load(source)
     if Path(source).suffix == ".geox":
         raise FileError(f"{os.fspath(source)}: sharpen the .geoelastic file, then extract it again")
