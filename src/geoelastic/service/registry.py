@@ -18,7 +18,6 @@ from ..area import Area
 from ..errors import FileError, InputError
 from ..mechanism import ElasticMechanism
 from ..mechanism.portable import load_mechanism, mechanism_bytes
-from ..mechanism.sharpen import sharpen
 from ..metric import Metric, load
 from ..metric.extract import extract
 from ..metric.portable import is_portable
@@ -106,12 +105,10 @@ class Published:
         return Area.around(float(lat), float(lon), size_km=TILE_KM)
 
     def tile(self, tile: str) -> Blob:
-        """The extract of this name; made once, the latest ones are kept."""
+        """The extract of this name; made once, the latest ones are kept. It is not sharpened, which can take minutes."""
         with self._lock:
             if tile not in self._tiles:
                 part = extract(self.metric, self.tile_area(tile))
-                if self.mechanism.sharpened:
-                    part = sharpen(part, output=self.mechanism.output)
                 mechanism = ElasticMechanism(part, output=self.mechanism.output)
                 name = f"{self.name}-{tile}.geox"
                 self._tiles[tile] = Blob(mechanism_bytes(mechanism), "application/octet-stream", name)
