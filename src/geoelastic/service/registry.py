@@ -105,7 +105,7 @@ class Published:
         return Area.around(float(lat), float(lon), size_km=TILE_KM)
 
     def tile(self, tile: str) -> Blob:
-        """The extract of this name; made once, the latest ones are kept. It is not sharpened, which can take minutes."""
+        """The extract of this name; made once, the latest ones are kept. Not sharpened: that can take minutes."""
         with self._lock:
             if tile not in self._tiles:
                 part = extract(self.metric, self.tile_area(tile))
