@@ -34,7 +34,7 @@ def describe(metric: Metric, path: Path) -> dict[str, Any]:
         "info": metric.info,
     }
     if metric.relief is not None:
-        facts["relief"] = {"output": metric.relief.output, "ok": True, **metric.relief.certificate}
+        facts["relief"] = {"output": metric.relief.output} | metric.relief.certificate
     facts["text"] = "\n".join(f"{name:>12}  {value}" for name, value in _lines(facts))
     return facts
 

@@ -59,7 +59,7 @@ def sharpen(
         stored = _stored(height)
         found = search.log_totals(stored, f"sharpen, pass {passes}")
         report = _edge_report(bare, stored, found)
-        if report["edges_over"] == 0:
+        if report["ok"]:
             relief = Relief(stored, output, Relief.key(bare), report | {"passes": passes})
             return replace(metric, relief=relief)
         height = height + (STEP if passes > 1 or begin is not None else 1.0) * (found - height)
@@ -83,7 +83,7 @@ def check_relief(
     only = None if sample is None else _with_neighbours(metric, sample)
     found = search.log_totals(relief.height, "verify reports", only)
     report = _edge_report(bare, relief.height, found, only)
-    return {"ok": report["edges_over"] == 0, **report, "same_metric": True}
+    return report | {"same_metric": True}
 
 
 class _Search:
@@ -126,9 +126,11 @@ def _edge_report(
         chosen &= only[tail] & only[tip]
     tail, tip, weight, low = tail[chosen], tip[chosen], weight[chosen], low[chosen]
     used = low + np.abs(log_total[tail] - log_total[tip]) + MARGIN_UNITS
+    over = int(np.count_nonzero(~(used <= weight)))
     return {
+        "ok": over == 0,
         "edges": int(tail.size),
-        "edges_over": int(np.count_nonzero(~(used <= weight))),
+        "edges_over": over,
         "worst": round(float((used / weight).max(initial=0.0)), 6),
         "exponents": [round(float(q), 4) for q in np.quantile(low / weight, [0.01, 0.1, 0.5, 0.9])]
         if tail.size

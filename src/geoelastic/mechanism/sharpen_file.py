@@ -64,7 +64,7 @@ def sharpen_file(
         )
     )
     return {
-        "file": os.fspath(target), "measure": measure, "ok": True, **sharp.relief.certificate,
+        "file": os.fspath(target), "measure": measure, **sharp.relief.certificate,
         "places": int(places.size), "error_before_m": before, "error_after_m": after,
         "seconds": round(time.perf_counter() - begun, 1),
     }  # fmt: skip
