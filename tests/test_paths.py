@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Search kernels against their slow twins, on random graphs."""
+"""Search kernels against their slow twins, on random graphs: a search for each source, and one for many."""
 
 from __future__ import annotations
 
@@ -25,6 +25,10 @@ def make(n, edges):
     return Graph.from_edges(n, *columns)
 
 
+def ratios(graph, mass, table, sources, kind):
+    return kernels.ratios(graph.start, graph.index, graph.weight, mass, graph.buckets, table, sources, kind)[0]
+
+
 @given(graphs())
 @settings(max_examples=80)
 def test_distances_equal_floyd_warshall(case):
@@ -46,9 +50,10 @@ def test_ratios_and_the_verifier_equal_the_definition(case, masses, quiet):
     mass = np.array(masses[:n], np.int64)
     table = np.array([0] * quiet + [1 + k // 4 for k in range(30 - quiet)], np.int64)
     sources = np.arange(n, dtype=np.int32)
-    least, _ = kernels.ratios(
-        graph.start, graph.index, graph.weight, mass, graph.buckets, table, sources, np.int64(2**62)
-    )
+    least = ratios(graph, mass, table, sources, np.uint16)
+    many = np.tile(sources, 20)  # enough to share searches, and more than one search takes
+    for kind in (np.uint16, np.uint32):
+        np.testing.assert_array_equal(ratios(graph, mass, table, many, kind), np.tile(least, 20))
     offset, vertex, cost = kernels.adjacency(n, *graph.edges())
     probes = np.array([10, 29])
     checked = kernels.check_balls(offset, vertex, cost, mass, table, sources, probes, True)
@@ -86,17 +91,47 @@ def test_laws_of_a_metric(case):
     assert (d <= through).all()
 
 
-def test_shrinking_touches_only_balls_that_fall_short():
+@given(graphs(), st.integers(0, 60))
+@settings(max_examples=40)
+def test_sources_that_share_a_search_have_the_distances_of_their_own(case, limit):
+    n, edges = case
+    graph, d = make(n, edges), floyd_warshall(n, edges)
+    space = kernels.tide_workspace(n, graph.index.size, graph.buckets)
+    sources = np.random.default_rng(limit).integers(0, n, 1 + 3 * limit).astype(np.int32)[: kernels.TOGETHER]
+    for kind in (np.uint16, np.uint32):
+        region, rows = kernels.tide(graph.start, graph.index, graph.weight, sources, limit + 1, kind, *space)
+        assert sorted(region) == [v for v in range(n) if any(d[s][v] <= limit for s in sources)]
+        for v, row in zip(region, rows.reshape(-1, kernels.TOGETHER), strict=True):
+            assert list(row[: sources.size]) == [min(d[s][v], limit + 1) for s in sources]
+
+
+def test_the_lanes_of_a_shared_search_hold_twice_its_limit():
+    for top in (1, 30, 2**14, 2**15 - 2, 2**15 - 1, 2**15, 10 * 2**13):
+        assert 2 * (top + 1) <= np.iinfo(kernels.lane_kind(top + 1)).max
+
+
+def test_a_shared_search_at_the_far_end_of_its_type():
+    top = 2**15 - 2
+    chain = make(3, [(0, 1, top), (1, 2, 1), (0, 2, 40_000)])
+    table = np.zeros(top + 1, np.int64)
+    table[-1] = 10
+    mass, sources = np.array([1, 10, 100], np.int64), np.array([0, 1, 2] * 6, np.int32)
+    assert kernels.lane_kind(table.size) is np.uint16
+    assert list(ratios(chain, mass, table, sources, np.uint16)) == [1.1, 11.1, 11] * 6
+
+
+@pytest.mark.parametrize("times", [1, 20])
+def test_shrinking_touches_only_balls_that_fall_short(times):
     edges = [(k, k + 1, 10) for k in range(9)]
     graph = make(10, edges)
     mass = np.full(10, 5, np.int64)
     mass[0] = 1
     table = np.array([0] * 5 + [5] * 6, np.int64)
-    factor, least = kernels.shrink_factors(
-        graph.start, graph.index, graph.weight, mass, graph.buckets, table, np.arange(10, dtype=np.int32), 0.5
+    sources = np.tile(np.arange(10, dtype=np.int32), times)
+    factor, short = kernels.shrink_factors(
+        graph.start, graph.index, graph.weight, mass, graph.buckets, table, sources, 0.5, np.uint16
     )
-    assert least[0] == 1 / 5
-    assert (least[1:] >= 1).all()
+    assert list(short) == ([True] + [False] * 9) * times
     assert factor[1] == pytest.approx(np.sqrt(1 / 5))  # at the ball's radius
     assert factor[0] == np.exp(-1)  # 25 times that near the centre, but no more than e at once
     assert (factor[2:] == 1).all()

@@ -13,6 +13,7 @@ here. `buckets` is a power of two larger than every weight.
 Each kernel has a slow, obviously right twin in ``tests/reference``.
 """
 
+from .balls import ratios, shrink_factors
 from .conformal import SCALE_BITS, conformal_weights, share
 from .coverage import coverage
 from .lanes import FAR, LANES, REACHED, lane_workspace, lanes_begin, lanes_clear, lanes_expand
@@ -29,14 +30,13 @@ from .paths import (
     distances,
     distances_from_any,
     expand,
-    ratios,
-    shrink_factors,
     workspace,
 )
 from .profiles import profiles
 from .report import largest_difference, report_distances, square_masses
 from .rings import simple_rings
 from .sampling import add_to_shells, find_in_shell, mean_distance, mean_distances, to_first_frontier
+from .tides import TOGETHER, lane_kind, tide, tide_workspace
 from .tiles import ALL_SETTLED, FEW_BUCKETS, SLOTS, assemble, expand_tiles, met_flags, more_buckets
 from .verify import adjacency, check_balls
 
@@ -51,6 +51,7 @@ __all__ = [
     "SCALE_BITS",
     "SETTLED",
     "SLOTS",
+    "TOGETHER",
     "UNREACHABLE",
     "add_to_shells",
     "adjacency",
@@ -67,6 +68,7 @@ __all__ = [
     "expand",
     "expand_tiles",
     "find_in_shell",
+    "lane_kind",
     "lane_workspace",
     "lanes_begin",
     "lanes_clear",
@@ -88,6 +90,8 @@ __all__ = [
     "shrink_factors",
     "simple_rings",
     "square_masses",
+    "tide",
+    "tide_workspace",
     "to_first_frontier",
     "touching",
     "unpack_leaves",

@@ -32,6 +32,7 @@ from .threads import in_parts
 __all__ = ["conformal_graph", "first_scales", "repair", "solve_scales"]
 
 IndexArray = npt.NDArray[np.int32]
+BoolArray = npt.NDArray[np.bool_]
 
 #: Each sweep both ways looks at one location in `STRIDE` and moves its surroundings by r^GAIN; measured on made-up
 #: and real cities, more sweeps or smaller strides gain less than 1 %.
@@ -39,7 +40,6 @@ SWEEPS, STRIDE, GAIN = 8, 4, 0.5
 #: Downward moves of r^SHRINK at the rim of a ball that falls short, and up to 25 times that near its centre: small
 #: steps leave less slack where balls overlap.
 SHRINK = 0.02
-_NO_END = np.int64(2**62)
 _MAX_SCALE = 2**28
 
 
@@ -101,7 +101,7 @@ def repair(
         factor = results[0][0]
         for other, _ in results[1:]:
             np.minimum(factor, other, out=factor)
-        short = np.concatenate([least for _, least in results]) < 1
+        short = np.concatenate([some for _, some in results])
         if np.any(short) and not scale[factor < 1].any():
             raise MassError("the requirement cannot be met: all distances around some location are 0 already")
         scale = np.floor(scale * factor).astype(np.int32)
@@ -116,9 +116,11 @@ def _ratios(
 ) -> FloatArray:
     """The least m(B_l)/req(l) of each location in `part`."""
 
+    kind = kernels.lane_kind(table.size)
+
     def least(some: IndexArray) -> FloatArray:
         ratios: FloatArray = kernels.ratios(
-            graph.start, graph.index, graph.weight, mass_units, graph.buckets, table, some, _NO_END
+            graph.start, graph.index, graph.weight, mass_units, graph.buckets, table, some, kind
         )[0]
         return ratios
 
@@ -127,14 +129,15 @@ def _ratios(
 
 def _shrink_factors(
     graph: Graph, mass_units: IntArray, table: IntArray, left: IndexArray, workers: int | None
-) -> list[tuple[FloatArray, FloatArray]]:
-    """(factors of all scales, ratios of the part) for each part of the locations that are left."""
+) -> list[tuple[FloatArray, BoolArray]]:
+    """(factors of all scales, which fall short) for each part of the locations that are left."""
+    kind = kernels.lane_kind(table.size)
 
-    def factors(some: IndexArray) -> tuple[FloatArray, FloatArray]:
-        factor, ratio = kernels.shrink_factors(
-            graph.start, graph.index, graph.weight, mass_units, graph.buckets, table, some, SHRINK
+    def factors(some: IndexArray) -> tuple[FloatArray, BoolArray]:
+        factor, short = kernels.shrink_factors(
+            graph.start, graph.index, graph.weight, mass_units, graph.buckets, table, some, SHRINK, kind
         )
-        return factor, ratio
+        return factor, short
 
     return in_parts(factors, left, workers=workers)
 

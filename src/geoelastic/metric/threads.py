@@ -9,9 +9,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-import numpy as np
 import numpy.typing as npt
 
+from .. import _kernels as kernels
 from ..errors import require_count
 from ..progress import Bar
 
@@ -21,8 +21,9 @@ Result = TypeVar("Result")
 
 #: Small enough for a lively progress bar, large enough that a kernel's workspace is worth its allocation.
 _PART = 2048
-#: A short list is still cut into so many parts, of so many items at least, that no thread waits long for the others.
-_FEW_PARTS, _LEAST = 8, 64
+#: A short list is still cut into so many parts that no thread waits long for the others. All but the last part are a
+#: multiple of what kernels take together.
+_FEW_PARTS, _MULTIPLE = 16, kernels.TOGETHER
 
 
 def worker_count(workers: int | None) -> int:
@@ -39,8 +40,9 @@ def in_parts(
     done: float = 0,
 ) -> list[Result]:
     """function(part) for consecutive parts of `items`; the parts do not depend on the number of workers."""
-    many = max(min(_FEW_PARTS, len(items) // _LEAST), -(-len(items) // _PART))
-    parts = np.array_split(items, max(1, min(many, 4096)))
+    size = max(min(_PART, len(items) // _FEW_PARTS), 1)
+    size += -size % _MULTIPLE
+    parts = [items[first : first + size] for first in range(0, max(len(items), 1), size)]
     results: list[Result] = []
     with ThreadPoolExecutor(worker_count(workers)) as pool:
         for part, result in zip(parts, pool.map(function, parts), strict=True):

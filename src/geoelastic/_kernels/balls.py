@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How much crowd the balls of many sources hold, and how to let those that fall short hold more.
+
+Sources that lie close together share a search (see `tides`); the rest have one each. Either way a ball is the list of
+its vertices by distance, and what is read off it does not depend on how it was found.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from .paths import SETTLED, begin, clear, expand
+from .tides import TOGETHER, tide, tide_workspace
+
+#: Sources whose numbers differ by less than this lie close together, for numbers follow the ground; fewer of them than
+#: `FEW` are searched one by one, which is then quicker.
+CLOSE, FEW = 8 * TOGETHER, 16
+#: Rows are turned into columns by so many lanes at a time: the part of a row that the nearest memory takes at once.
+STRIP = 16
+
+# Bounds of what `shrink_factors` does in one go. A ratio above the first counts as the first, so that repairs end soon;
+# a vertex nearer than this part of the ball's radius counts as so near; no scale shrinks by more than e.
+ALMOST_ONE = 1 - 2.0**-10
+NEAREST = 0.2
+MOST = -1.0
+
+
+@njit(cache=True, nogil=True)
+def ratios(start, index, weight, mass, buckets, table, sources, kind):
+    """For each source, the least m(B_D) / table[D] over the levels where the table asks for mass, and the largest D
+    that has it. `kind`: see `lane_kind`."""
+    least, level, _ = _balls(start, index, weight, mass, buckets, table, sources, np.int64(2**62), 0.0, kind)
+    return least, level
+
+
+@njit(cache=True, nogil=True)
+def shrink_factors(start, index, weight, mass, buckets, table, sources, exponent, kind):
+    """For each vertex, the least r(x)^(exponent / rho^2) over the sources x that fall short (r < 1) and whose violating
+    ball holds it, rho of the ball's radius away from x.
+
+    Every path from x begins near x, where few other paths pass: shrinking there brings most into this ball for what it
+    costs the others. Returns the factors (1 where nothing falls short) and which sources fall short.
+    """
+    least, _, move = _balls(start, index, weight, mass, buckets, table, sources, table[-1], exponent, kind)
+    return np.exp(move), least < 1.0
+
+
+@njit(cache=True, nogil=True)
+def _balls(start, index, weight, mass, buckets, table, sources, enough, exponent, kind):
+    """Least ratios and their levels of all sources, and the logarithms of the factors by which vertices are to shrink.
+
+    A search alone stops once its mass is `enough`: from there on, every ratio is at least enough / table[-1].
+    """
+    n, top = start.size - 1, np.int64(table.size - 1)
+    space, number = tide_workspace(n, index.size, buckets)
+    near, away, some = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n + 1, np.int32)
+    digit = np.uint64(1)
+    while (1 << 2 * digit) <= top:
+        digit += np.uint64(1)
+    least, level = np.empty(sources.size, np.float64), np.empty(sources.size, np.int64)
+    move = np.zeros(n, np.float64)
+    first = 0
+    while first < sources.size:
+        group = _close_by(sources[first:])
+        if group.size == 1:
+            count = _alone(start, index, weight, mass, group[0], top, enough, space, near, away)
+            least[first], level[first] = _least_ratio(mass, near, away, count, table)
+            _shrink(near, away, count, least[first], level[first], exponent, move)
+        else:
+            region, rows = tide(start, index, weight, group, top + 1, kind, space, number)
+            columns = _columns(rows, region.size)
+            for lane in range(group.size):
+                count = _by_distance(region, columns[lane], top, digit, some, near, away)
+                k = first + lane
+                least[k], level[k] = _least_ratio(mass, near, away, count, table)
+                _shrink(near, away, count, least[k], level[k], exponent, move)
+        first += group.size
+    return least, level, move
+
+
+@njit(cache=True, nogil=True)
+def _close_by(sources):
+    """The first sources that can share a search; only the first if they are too few."""
+    count = 1
+    while count < min(sources.size, TOGETHER) and abs(sources[count] - sources[0]) < CLOSE:
+        count += 1
+    return sources[:count] if count >= FEW else sources[:1]
+
+
+@njit(cache=True, nogil=True)
+def _alone(start, index, weight, mass, source, top, enough, space, near, away):
+    """Fill `near` and `away` with the vertices of one ball by distance, and their distances. Returns their number."""
+    dist, head, entry_vertex, entry_next, order, state = space
+    begin(source, dist, head, entry_vertex, entry_next, state)
+    expand(start, index, weight, mass, *space, top, top, enough)
+    count = state[SETTLED]
+    for k in range(count):
+        near[k], away[k] = order[k], dist[order[k]]
+    clear(dist, head, entry_vertex, state)
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _columns(rows, many):
+    """Rows of TOGETHER lanes, end to end, as one row a lane."""
+    columns = np.empty((TOGETHER, many), rows.dtype)
+    for left in range(0, TOGETHER, STRIP):
+        for k in range(np.uint64(many)):
+            at = k * np.uint64(TOGETHER) + np.uint64(left)
+            for lane in range(np.uint64(STRIP)):
+                columns[np.uint64(left) + lane, k] = rows[at + lane]
+    return columns
+
+
+@njit(cache=True, nogil=True)
+def _by_distance(region, distance, top, digit, some, near, away):
+    """Fill `near` and `away` with the region's vertices up to `top` by distance. Returns their number.
+
+    Sorted by two digits of so many bits, the lower one first; `some` is room for what is in between.
+    """
+    mask = np.uint64((1 << digit) - 1)
+    low, high = np.zeros(2 << digit, np.uint32), np.zeros(2 << digit, np.uint32)
+    count = np.uint64(0)
+    for k in range(np.uint64(region.size)):
+        some[count] = k
+        count += np.uint64(distance[k] <= top)
+    for j in range(count):
+        d = np.uint64(distance[np.uint64(some[j])])
+        low[(d & mask) + np.uint64(1)] += np.uint32(1)
+        high[(d >> digit) + np.uint64(1)] += np.uint32(1)
+    for k in range(mask):
+        low[k + np.uint64(1)] += low[k]
+        high[k + np.uint64(1)] += high[k]
+    for j in range(count):
+        k = np.uint64(some[j])
+        digits = np.uint64(distance[k]) & mask
+        away[np.uint64(low[digits])] = k
+        low[digits] += np.uint32(1)
+    some[:count] = away[:count]
+    for j in range(count):
+        k = np.uint64(some[j])
+        d = np.uint64(distance[k])
+        place = np.uint64(high[d >> digit])
+        near[place], away[place] = region[k], d
+        high[d >> digit] += np.uint32(1)
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _least_ratio(mass, near, away, count, table):
+    """Walk the jumps of m(B_D): just before each jump the ball is as light, for its level, as it gets."""
+    inside = np.int64(0)
+    at = np.int64(0)
+    least = np.inf
+    level = np.int64(0)
+    for k in range(count):
+        d = np.int64(away[k])
+        if d > at:
+            if table[d - 1] > 0:
+                ratio = inside / table[d - 1]
+                if ratio <= least:
+                    least, level = ratio, d - 1
+            at = d
+        inside += mass[near[k]]
+    top = table.size - 1
+    if table[top] > 0 and inside / table[top] <= least:
+        least, level = inside / table[top], top
+    return least, level
+
+
+@njit(cache=True, nogil=True)
+def _shrink(near, away, count, ratio, level, exponent, move):
+    """Lower `move`, the logarithm of a factor, around a source whose ratio is below 1 at `level`."""
+    if ratio >= 1.0 or exponent == 0.0:
+        return
+    at_radius = exponent * math.log(max(min(ratio, ALMOST_ONE), 1e-9))
+    for k in range(count):
+        if away[k] > level + 1:
+            break
+        part = max(away[k] / (level + 1), NEAREST)
+        move[near[k]] = min(move[near[k]], max(at_radius / (part * part), MOST))
