@@ -88,7 +88,7 @@ def _one_by_one(metric: Metric, sources: Sources) -> None:
 
 def _together(metric: Metric, sources: Sources) -> None:
     graph, far = metric.graph, np.int64(level_to_units(metric.l_top) + 1)
-    kind = kernels.lane_kind(far)
+    kind = kernels.lane_kind(int(far))
     space = kernels.tide_workspace(graph.n, graph.index.size, graph.buckets)
     for first in range(0, sources.size, kernels.TOGETHER):
         some = sources[first : first + kernels.TOGETHER]
