@@ -17,7 +17,7 @@ from geoelastic.metric import Graph
 from geoelastic.metric.paper import build_paper_graph, candidate_order
 from maps import PARIS, ROWS, edge_list, small_mass, small_metric
 from reference.graphs import INF, floyd_warshall, holds
-from reference.layouts import conformal_weight, neighbour_pairs
+from reference.layouts import conformal_weight, neighbour_pairs, unmoved
 from reference.paper import paper_edges
 
 WAYS = [("conformal", "adaptive"), ("conformal", "uniform"), ("paper", "uniform"), ("paper", "adaptive")]
@@ -87,12 +87,14 @@ def test_l_from_zero_is_the_papers_literal_requirement():
         assert holds(list(metric.distance_units_from(i)), metric.mass_units, metric.requirement, 0.0, 0.8)
 
 
-def test_conformal_weights_equal_their_written_form():
-    metric = small_metric()
+@pytest.mark.parametrize("cartogram", [True, False])
+def test_conformal_weights_equal_their_written_form(cartogram):
+    metric = small_metric(cartogram=cartogram)
     at = metric.locations
     squares = [tuple(map(int, s)) for s in zip(at.row, at.col, at.size, strict=True)]
+    places = metric.place.tolist() if cartogram else [unmoved(square) for square in squares]
     expected = {
-        (i, j): conformal_weight(squares[i], squares[j], int(metric.scale[i]), int(metric.scale[j]))
+        (i, j): conformal_weight(places[i], places[j], int(metric.scale[i]), int(metric.scale[j]))
         for i, j in neighbour_pairs(squares)
     }
     assert {(i, j): w for i, j, w in edge_list(metric)} == expected

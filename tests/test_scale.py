@@ -203,7 +203,7 @@ def test_a_failed_check_is_not_a_metric(tmp_path: Path, monkeypatch: pytest.Monk
     def raised(neighbours: Any, scale: Any, *_: Any, **__: Any) -> Any:
         return scale * 3
 
-    monkeypatch.setattr(tiled_stages, "solve_scales", lambda at, *_, **__: np.full(at.n, 400_000, np.int32))
+    monkeypatch.setattr(tiled_stages, "solve_scales", lambda first, *_, **__: np.full(first.size, 400_000, np.int32))
     monkeypatch.setattr(tiled_stages, "repair", raised)
     with pytest.raises(CheckError, match="do not meet the requirement"):
         build_tiles(small_mass(), str(tmp_path / "map"), tile=256, engine=InlineEngine(), **LEVELS)

@@ -179,12 +179,11 @@ def test_a_file_keeps_the_relief_and_a_portable_one_reports_the_same(tmp_path, c
         )
     assert Sticky(mechanism, bytes(32)).map_name == Sticky(portable, bytes(32)).map_name
     assert Sticky(mechanism, bytes(32)).map_name != Sticky(ge.ElasticMechanism(city), bytes(32)).map_name
-    # without heights the bytes are those of version 1, which older readers know
+    # heights and places each make a version that readers without them refuse
     assert mechanism_bytes(ge.ElasticMechanism(loaded, exponent=HALF)) == mechanism_bytes(ge.ElasticMechanism(city))
-    assert (tmp_path / "m.geox").read_bytes()[7] == 2
-    assert mechanism_bytes(ge.ElasticMechanism(city))[7] == 1
+    assert (tmp_path / "m.geox").read_bytes()[7] == mechanism_bytes(ge.ElasticMechanism(city))[7] == 3
     broken = bytearray((tmp_path / "m.geox").read_bytes())
-    broken[7] = 3
+    broken[7] = 4
     (tmp_path / "m.geox").write_bytes(broken)
     with pytest.raises(FileError, match="newer format"):
         load_mechanism(tmp_path / "m.geox")

@@ -49,10 +49,17 @@ def vectors(mechanism: ge.ElasticMechanism, count: int) -> dict[str, Any]:
     return {"reports": reports, "sticky": sticky, "key": KEY.hex()}
 
 
+def many(mechanism: ge.ElasticMechanism, i: int, seed: int) -> dict[str, Any]:
+    """Five locations drawn from one place, which share a search."""
+    return {"from": i, "seed": seed, "to": mechanism.sample(i, 5, rng=ge.SeededRandom(seed)).tolist()}
+
+
 def main() -> None:
     save_mechanism(ge.ElasticMechanism(town()), FILE)
     mechanism = load_mechanism(FILE)
     made = vectors(mechanism, 400)
+    places = [report["from"] for report in made["reports"][:60:3] if not mechanism.metric.fence[report["from"]]]
+    made["many"] = [many(mechanism, i, 5000 + k) for k, i in enumerate(places)]
     probe = int(mechanism.metric.secret.nonzero()[0][100])
     made["probabilities"] = {"from": probe, "values": mechanism.probabilities(probe).tolist()}
     rows = ",\n".join(json.dumps(row, ensure_ascii=False) for row in made.pop("reports"))

@@ -39,6 +39,7 @@ export function carveFence(metric, ring) {
       return whole(i) || old === 0 ? old : Math.max(1, Math.floor(old * share(i)));
     }),
     scale: Float64Array.from({ length: n }, (_, i) => metric.scale[parent[i]]),
+    place: metric.place && placeParts(metric, leaves, parent),
     framed: Uint8Array.from({ length: n }, (_, i) => metric.framed[parent[i]]),
   });
   const changed = new Set();
@@ -122,6 +123,29 @@ function splitLeaves({ row, col, size }, cells, cols) {
   };
   for (let i = 0; i < row.length; i++) add(row[i], col[i], size[i], i);
   return { leaves: { row: Int32Array.from(out.row), col: Int32Array.from(out.col), size: Int32Array.from(out.size) }, parent };
+}
+
+/** Places of the parts of leaves: around the place of the whole, as far from it as the ground around was stretched. */
+function placeParts({ leaves: whole, place, touching: { start, index } }, parts, parent) {
+  const east = Float64Array.from(parent, (i) => place.east[i]);
+  const north = Float64Array.from(parent, (i) => place.north[i]);
+  const middle = ({ row, col, size }, i) => [col[i] + size[i] / 2, row[i] + size[i] / 2];
+  for (let part = 0; part < parent.length; part++) {
+    const i = parent[part];
+    if (parts.size[part] === whole.size[i]) continue;
+    const [x, y] = middle(whole, i);
+    const ratios = [];
+    for (let a = start[i]; a < start[i + 1]; a++) {
+      if (index[a] === i) continue;
+      const [u, v] = middle(whole, index[a]);
+      ratios.push(Math.hypot(place.east[index[a]] - place.east[i], place.north[index[a]] - place.north[i]) / Math.hypot(u - x, v - y));
+    }
+    const stretch = ratios.length > 0 ? ratios.reduce((sum, ratio) => sum + ratio, 0) / ratios.length : 512;
+    const [u, v] = middle(parts, part);
+    east[part] += Math.floor((u - x) * stretch);
+    north[part] += Math.floor((v - y) * stretch);
+  }
+  return { east, north };
 }
 
 /** Locations whose ball up to l_top may have met what changed, or what lies so close that lengths there changed. */

@@ -4,8 +4,8 @@
 import { GeoelasticError } from "./errors.js";
 
 const MAGIC = [0x67, 0x65, 0x6f, 0x78, 0x0d, 0x0a, 0x1a];
-/** 1, or 2 for a file with heights. */
-const FORMAT_VERSIONS = [1, 2];
+/** 1; 2 for a file with heights; 3 for a file with places, and perhaps heights. */
+const FORMAT_VERSIONS = [1, 2, 3];
 const DIGEST_BYTES = 32;
 
 /** The header and the arrays (Float64Array of whole numbers, by name) of a portable file. */
@@ -14,7 +14,7 @@ export async function readPortable(bytes) {
     throw new GeoelasticError("file", "not a portable metric");
   }
   if (!FORMAT_VERSIONS.includes(bytes[7])) {
-    throw new GeoelasticError("file", `written in format ${bytes[7]}; this client reads formats ${FORMAT_VERSIONS.join(" and ")}`);
+    throw new GeoelasticError("file", `written in format ${bytes[7]}; this client reads formats 1 to ${FORMAT_VERSIONS.at(-1)}`);
   }
   const body = bytes.subarray(0, bytes.length - DIGEST_BYTES);
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", body));

@@ -82,6 +82,19 @@ export function centreDistance({ row, col, size }, a, b) {
   return Math.floor(Math.sqrt((dx * dx + dy * dy) * 65536));
 }
 
+/** floor(distance) of the places of neighbours on a redrawn map, in half cells with 8 fractional bits. */
+export function lengthsBetween({ start, index }, { east, north }) {
+  const length = new Int32Array(index.length);
+  for (let i = 0; i + 1 < start.length; i++) {
+    for (let a = start[i]; a < start[i + 1]; a++) {
+      const dx = east[i] - east[index[a]];
+      const dy = north[i] - north[index[a]];
+      length[a] = Math.floor(Math.sqrt(dx * dx + dy * dy));
+    }
+  }
+  return length;
+}
+
 /**
  * Compressed rows {start, index, length} of the neighbour graph: leaves that touch, and leaves that touch these unless some
  * leaf between makes a detour of at most 1/32. Leaves of a fence (fence > 0) have no neighbours.

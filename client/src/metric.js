@@ -4,7 +4,7 @@
 import { GeoelasticError } from "./errors.js";
 import { readPortable } from "./format.js";
 import { conformalGraph, edgeGraph, loweredGraph, Search, UNREACHABLE } from "./graph.js";
-import { neighbourGraph, paintOwner, touchingLeaves, uniformLeaves, unpackLeaves } from "./layout.js";
+import { lengthsBetween, neighbourGraph, paintOwner, touchingLeaves, uniformLeaves, unpackLeaves } from "./layout.js";
 import { Projection } from "./projection.js";
 
 export const LEVEL_UNITS = 8192;
@@ -20,9 +20,10 @@ export class Metric {
     for (const name of ["mass", "measure"]) {
       if (arrays[name]?.length !== n) throw new GeoelasticError("file", `the file does not give the ${name} of each location`);
     }
+    const place = arrays.place_east && { east: arrays.place_east, north: arrays.place_north };
     const edges = arrays.edge_i && { i: arrays.edge_i, j: arrays.edge_j, level: arrays.edge_level };
     return new Metric({
-      head, leaves, edges, mass: arrays.mass, measure: arrays.measure, scale: arrays.scale, height: arrays.height,
+      head, leaves, edges, mass: arrays.mass, measure: arrays.measure, scale: arrays.scale, place, height: arrays.height,
       fence: Int32Array.from(arrays.fence ?? new Int32Array(n)), framed: Uint8Array.from(arrays.framed ?? new Uint8Array(n)),
     });
   }
@@ -34,8 +35,8 @@ export class Metric {
     return Metric.fromBytes(new Uint8Array(await answer.arrayBuffer()));
   }
 
-  constructor({ head, leaves, edges, mass, measure, scale, height, fence, framed }) {
-    Object.assign(this, { head, leaves, edges, mass, measure, scale, height, fence, framed });
+  constructor({ head, leaves, edges, mass, measure, scale, place, height, fence, framed }) {
+    Object.assign(this, { head, leaves, edges, mass, measure, scale, place, height, fence, framed });
     const { rows, cols, cell_m: cellM, lat, lon, east_m: eastM, north_m: northM } = head.grid;
     Object.assign(this, { rows, cols, cellM, n: mass.length });
     this.projection = new Projection(lat, lon, eastM, northM);
@@ -45,6 +46,7 @@ export class Metric {
     } else {
       this.touching = touchingLeaves(rows, cols, this.owner, leaves);
       this.neighbours = neighbourGraph(leaves, this.touching, fence);
+      if (place !== undefined) this.neighbours.length = lengthsBetween(this.neighbours, place);
       this.graph = conformalGraph(this.neighbours, scale);
     }
   }

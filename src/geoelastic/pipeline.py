@@ -65,6 +65,7 @@ class Config:
     l_top: float | None = None
     method: str = "conformal"
     layout: str | None = None
+    cartogram: bool = True
     strategy: str = "fourfold"
     literal: bool = False
     frame: float = 0.03
@@ -148,6 +149,7 @@ def _build(config: Config, mass: Mass, work: Path, *, progress: bool) -> Metric:
         mass,
         requirement=config.make_requirement(),
         method=config.method,
+        cartogram=config.cartogram,
         strategy=config.strategy,
         literal=config.literal,
         frame=config.frame,

@@ -44,9 +44,15 @@ def neighbour_pairs(squares: list[tuple[int, int, int]]) -> set[tuple[int, int]]
     return pairs
 
 
-def conformal_weight(a: tuple[int, int, int], b: tuple[int, int, int], scale_a: int, scale_b: int) -> int:
-    """floor(length x (sum of scales) / 2^17)."""
-    return (length(a, b) * (scale_a + scale_b)) >> 17
+def unmoved(a: tuple[int, int, int]) -> list[int]:
+    """The place (east, north) of a square's centre on a map that was not redrawn, in half cells with 8 fractional
+    bits."""
+    return [(2 * a[1] + a[2]) << 8, (2 * a[0] + a[2]) << 8]
+
+
+def conformal_weight(a: list[int], b: list[int], scale_a: int, scale_b: int) -> int:
+    """floor(length between places x (sum of scales) / 2^17)."""
+    return (math.isqrt((a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2) * (scale_a + scale_b)) >> 17
 
 
 def mean_distance(a: tuple[int, int, int], b: tuple[int, int, int]) -> float:

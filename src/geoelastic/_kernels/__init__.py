@@ -17,7 +17,7 @@ from .balls import ratios, shrink_factors
 from .conformal import SCALE_BITS, conformal_weights, share
 from .coverage import coverage
 from .lanes import FAR, LANES, REACHED, lane_workspace, lanes_begin, lanes_clear, lanes_expand
-from .layout import LENGTH_BITS, centre_distance, neighbours, paint_owner, touching, unpack_leaves
+from .layout import LENGTH_BITS, centre_distance, lengths_between, neighbours, paint_owner, touching, unpack_leaves
 from .lines import parse_lines
 from .near import cover, within, within_workspace
 from .paper import merge_edges, paper_pass
@@ -74,6 +74,7 @@ __all__ = [
     "lanes_clear",
     "lanes_expand",
     "largest_difference",
+    "lengths_between",
     "mean_distance",
     "mean_distances",
     "merge_edges",

@@ -43,6 +43,9 @@ from ._types import LEVEL
 @click.option("--l-top", type=LEVEL, help="Level up to which it is enforced [default: ln6].")
 @click.option("--method", type=click.Choice(["conformal", "paper"]), default="conformal", show_default=True)
 @click.option("--layout", type=click.Choice(["uniform", "adaptive"]), help="[default: adaptive; paper: uniform]")
+@click.option(
+    "--cartogram/--no-cartogram", default=True, help="Redraw the map for even crowds first: tighter [default: yes]."
+)
 @click.option("--strategy", default="fourfold", show_default=True, help="Candidate order of the paper's builder.")
 @click.option("--literal", is_flag=True, help="The paper's listing to the letter: levels rise once a pass.")
 @click.option("--frame", type=float, default=0.03, show_default=True, help="Part of the side that cannot be a secret.")

@@ -56,6 +56,7 @@ def rebuilt(metric: Metric, *, workers: int | None = None, progress: bool = Fals
         requirement=metric.requirement,
         method=metric.method,
         layout=metric.locations.kind,
+        cartogram=metric.place is not None,
         l_from=metric.l_from,
         l_top=metric.l_top,
         fences=fence_outlines(metric),

@@ -99,7 +99,7 @@ class _Search:
         """ln S in level units by the heights (None: by half of each distance), 0 inside fences and where not asked."""
         metric, exponent = self._metric, Fraction(1, 2)
         if height is not None:
-            metric, exponent = replace(metric, graph=lowered(metric.graph, height), scale=None), Fraction(1)
+            metric, exponent = replace(metric, graph=lowered(metric.graph, height), scale=None, place=None), Fraction(1)
         mechanism = ElasticMechanism.from_measure(metric, self._measure, output=self._output, exponent=exponent)
         asked = (metric.fence == 0) & (only if only is not None else True)
         totals = weight_totals(

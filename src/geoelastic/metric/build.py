@@ -14,11 +14,12 @@ import numpy.typing as npt
 from .. import __version__
 from ..errors import InputError, MassError, require_choice, require_count
 from ..fences import fences_to_cells
-from ..levels import MASS_BITS, MASS_UNIT, IntArray, mass_to_units
+from ..levels import MASS_BITS, MASS_UNIT, FloatArray, IntArray, mass_to_units
 from ..locations import Grid, Locations, adaptive, uniform
 from ..mass import Mass, Quadratic, Requirement
+from .cartogram import draw_cartogram, evening_radius, neighbours_between
 from .checkpoint import Checkpoint
-from .conformal import conformal_graph, solve_scales
+from .conformal import conformal_graph, first_scales, scales_of_density, solve_scales
 from .graph import Graph
 from .metric import Metric
 from .paper import build_paper_graph
@@ -64,6 +65,7 @@ def build_metric(
     l_top: float = math.log(6),
     fences: Any = (),
     frame: float = 0.03,
+    cartogram: bool = True,
     strategy: str = "fourfold",
     literal: bool = False,
     submaps: int = 1,
@@ -77,8 +79,9 @@ def build_metric(
     Palamidessi and Stronati, with its candidate `strategy`; `literal` raises levels once a pass, as listed there;
     `submaps` builds k x k parts first and then runs over the whole, its authors' second suggestion).
     `layout`: "adaptive" (default of the conformal builder) or "uniform". `fences`: GeoJSON, files of it or shapely
-    polygons. `frame`: part of the shorter side that may be reported but not be a secret. `checkpoint`: a file that
-    lets a paper build that was stopped go on from its last pass.
+    polygons. `frame`: part of the shorter side that may be reported but not be a secret. `cartogram`: whether the
+    conformal builder first redraws the map so that crowds take more even room, which is tighter. `checkpoint`: a file
+    that lets a paper build that was stopped go on from its last pass.
     """
     require_choice("method", method, METHODS)
     layout = require_choice("layout", layout or ("adaptive" if method == "conformal" else "uniform"), LAYOUTS)
@@ -86,30 +89,36 @@ def build_metric(
     l_from = (DEFAULT_L_FROM if method == "conformal" else 0.0) if l_from is None else l_from
     frame_cells = _frame_cells(mass.grid, frame)
     plan = make_plan(mass, requirement, layout, l_from, l_top, fences, frame_cells)
-    scale = None
+    scale = place = None
     if method == "conformal":
-        graph, scale = _conformal(plan, workers, progress)
+        graph, scale, place = _conformal(plan, mass.cells if cartogram else None, workers, progress)
     else:
         graph = _paper(plan, strategy, literal, _checked_submaps(submaps, layout), checkpoint, workers, progress)
     info = dict(mass.info) | {"built_with": f"geoelastic {__version__}"}
     metric = Metric(
         plan.locations, plan.mass_units, graph, plan.fence, method, requirement=requirement, l_from=l_from, l_top=l_top,
-        frame_cells=frame_cells, scale=scale, info=info,
+        frame_cells=frame_cells, scale=scale, place=place, info=info,
     )  # fmt: skip
     return certified(metric, workers=workers, progress=progress)
 
 
-def _conformal(plan: Plan, workers: int | None, progress: bool) -> tuple[Graph, IndexArray]:
-    """The graph of a local scale a location, and the scales."""
-    neighbours = plan.locations.neighbours(plan.fence)
+def _conformal(
+    plan: Plan, density: FloatArray | None, workers: int | None, progress: bool
+) -> tuple[Graph, IndexArray, IndexArray | None]:
+    """The graph of a local scale a location, the scales, and the places if the map is redrawn by `density`."""
+    drawn = None if density is None else draw_cartogram(plan.locations, density, evening_radius(density, plan.table))
+    place = None if drawn is None else drawn.place
+    neighbours = neighbours_between(plan.locations, plan.fence, place)
     sources = np.flatnonzero(plan.secret & (plan.fence == 0)).astype(np.int32)
     even = conformal_graph(neighbours, np.ones(plan.locations.n, np.int32))
     require_connected_mass(even, plan.mass_units, plan.table, sources)
-    scale = solve_scales(
-        plan.locations, neighbours, plan.mass_units, plan.cells, plan.table, sources, workers=workers,
-        progress=progress,
-    )  # fmt: skip
-    return conformal_graph(neighbours, scale), scale
+    first = (
+        first_scales(plan.locations, plan.cells, plan.table)
+        if drawn is None
+        else scales_of_density(drawn.density, plan.table)
+    )
+    scale = solve_scales(first, neighbours, plan.mass_units, plan.table, sources, workers=workers, progress=progress)
+    return conformal_graph(neighbours, scale), scale, place
 
 
 def _paper(

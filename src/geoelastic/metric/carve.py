@@ -23,6 +23,7 @@ from ..levels import UNREACHABLE, IntArray, level_to_units, mass_to_units
 from ..locations import split
 from ..mass import Mass
 from .build import certified, require_connected_mass
+from .cartogram import neighbours_between, place_parts
 from .conformal import conformal_graph, repair
 from .graph import Graph
 from .metric import Metric
@@ -55,7 +56,8 @@ def carve(
     if not changed.any():
         nothing = _summary(metric, changed, fence > 0, 0, time.perf_counter() - begun)
         return replace(metric, certificate=metric.certificate | {"carve": nothing})
-    bare = replace(metric, locations=locations, mass_units=units, fence=fence, certificate={}, relief=None)
+    place = None if metric.place is None else place_parts(metric.locations, metric.place, locations, parent)
+    bare = replace(metric, locations=locations, mass_units=units, fence=fence, place=place, certificate={}, relief=None)
     affected = _affected(metric, np.unique(parent[changed]))[parent] & (fence == 0) & bare.secret
     sources = np.flatnonzero(affected).astype(np.int32)
     if metric.scale is not None:
@@ -105,7 +107,7 @@ def _affected(metric: Metric, changed: npt.NDArray[Any]) -> npt.NDArray[np.bool_
 def _carve_scales(
     metric: Metric, scale: IndexArray, old_fence: IndexArray, parent: IntArray, sources: IndexArray, workers: int | None
 ) -> tuple[Metric, npt.NDArray[np.bool_]]:
-    neighbours = metric.locations.neighbours(metric.fence)
+    neighbours = neighbours_between(metric.locations, metric.fence, metric.place)
     start = np.where(old_fence[parent] > 0, 0, scale[parent]).astype(np.int32)
     start = _filled(neighbours, start, (old_fence[parent] > 0) & (metric.fence == 0))
     table = metric.requirement.table(metric.l_from, metric.l_top)

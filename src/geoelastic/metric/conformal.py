@@ -29,7 +29,7 @@ from ..progress import Bar, progress_bar
 from .graph import Graph
 from .threads import in_parts
 
-__all__ = ["conformal_graph", "first_scales", "repair", "solve_scales"]
+__all__ = ["conformal_graph", "first_scales", "repair", "scales_of_density", "solve_scales"]
 
 IndexArray = npt.NDArray[np.int32]
 BoolArray = npt.NDArray[np.bool_]
@@ -50,18 +50,16 @@ def conformal_graph(neighbours: tuple[IntArray, IndexArray, IndexArray], scale: 
 
 
 def solve_scales(
-    locations: Locations,
+    scale: FloatArray,
     neighbours: tuple[IntArray, IndexArray, IndexArray],
     mass_units: IntArray,
-    cells: IntArray,
     table: IntArray,
     sources: IndexArray,
     *,
     workers: int | None = None,
     progress: bool = False,
 ) -> IndexArray:
-    """Scales such that every source meets the requirement table. `cells`: mass units per cell, 0 inside fences."""
-    scale = first_scales(locations, cells, table)
+    """Scales such that every source meets the requirement table, from the first ones on."""
     work = sources.size * (SWEEPS / STRIDE + 2)
     with progress_bar("build", work, show=progress) as bar:
         for sweep in range(SWEEPS):
@@ -143,15 +141,24 @@ def _shrink_factors(
 
 
 def first_scales(locations: Locations, cells: IntArray, table: IntArray) -> FloatArray:
-    """Scales that would be right if density were even around each location: least level / radius that holds its mass.
-
-    A square of cells stands for the disc of the same area; the radius is read off squares of growing size,
-    interpolated by area.
+    """Scales that would be right if density were even around each location. `cells`: mass units per cell, 0 inside
+    fences. A square of cells stands for the disc of the same area; the radius that holds a mass is read off squares of
+    growing size, interpolated by area.
     """
+    masses = np.asarray(cells * MASS_UNIT, dtype=np.float64)
+    return _least_scales(table, lambda targets: _radii(locations, masses, targets))
+
+
+def scales_of_density(density: FloatArray, table: IntArray) -> FloatArray:
+    """Scales that would be right if density (mass a cell) were as even around each location as it is known to be."""
+    return _least_scales(table, lambda targets: [np.sqrt(target / (math.pi * density)) for target in targets])
+
+
+def _least_scales(table: IntArray, radii_of: Callable[[list[float]], list[FloatArray]]) -> FloatArray:
+    """The least level / radius that holds its mass, over some levels of the table."""
     first = int(np.argmax(table > 0))
     levels = np.unique(np.linspace(first + (table.size - 1 - first) * 0.15, table.size - 1, 5).astype(np.int64))
-    targets = [float(table[level]) * MASS_UNIT for level in levels]
-    radii = _radii(locations, np.asarray(cells * MASS_UNIT, dtype=np.float64), targets)
+    radii = radii_of([float(table[level]) * MASS_UNIT for level in levels])
     per_cell = np.min([level * LEVEL_UNIT / radius for level, radius in zip(levels, radii, strict=True)], axis=0)
     scales: FloatArray = np.minimum(per_cell / 2 * 2.0 ** (LEVEL_BITS + kernels.SCALE_BITS), _MAX_SCALE)
     return scales

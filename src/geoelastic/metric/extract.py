@@ -23,6 +23,7 @@ from ..area import Area
 from ..errors import InputError, OutsideError
 from ..locations import Grid, Locations
 from .build import certified
+from .cartogram import neighbours_between
 from .conformal import conformal_graph
 from .graph import Graph
 from .metric import Metric
@@ -117,16 +118,17 @@ def _cut(metric: Metric, box: tuple[int, int, int, int]) -> Metric:
     fence = _renumbered(metric.fence[kept])
     if metric.scale is not None:
         scale = np.ascontiguousarray(metric.scale[kept])
-        graph = conformal_graph(locations.neighbours(fence), scale)
+        place = None if metric.place is None else np.ascontiguousarray(metric.place[kept])
+        graph = conformal_graph(neighbours_between(locations, fence, place), scale)
     else:
-        scale, new = None, np.full(metric.n, -1, np.int32)
+        scale, place, new = None, None, np.full(metric.n, -1, np.int32)
         new[kept] = np.arange(kept.size, dtype=np.int32)
         tail, tip, weight = metric.graph.edges()
         inside = (new[tail] >= 0) & (new[tip] >= 0)
         graph = Graph.from_edges(locations.n, new[tail[inside]], new[tip[inside]], weight[inside]).simplified()
     return replace(
         metric, locations=locations, mass_units=np.ascontiguousarray(metric.mass_units[kept]), graph=graph, fence=fence,
-        scale=scale, frame_cells=0, framed=None, certificate={}, relief=None,
+        scale=scale, place=place, frame_cells=0, framed=None, certificate={}, relief=None,
     )  # fmt: skip
 
 
@@ -163,7 +165,7 @@ def inner_metric(metric: Metric, margin: float, *, workers: int | None = None, p
     tail, tip, weight = metric.graph.edges()
     both = kept[tail] & kept[tip]
     graph = Graph.from_edges(metric.n, tail[both], tip[both], weight[both])
-    inner = replace(metric, graph=graph, scale=None, certificate={}, relief=None)
+    inner = replace(metric, graph=graph, scale=None, place=None, certificate={}, relief=None)
     beyond = ~kept | ~metric.secret | short_locations(inner, workers=workers)
     if np.all(beyond | (metric.fence > 0)):
         raise InputError(f"'margin' must leave locations with enough crowd inside it, got {margin:g}")

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Metrics on disk: one ``.geoelastic`` container.
 
-A conformal metric is its layout and one integer per location: the graph is recomputed on load, bit for bit. A paper
-metric is its layout and its edge list. Masses are stored as the integers that were verified.
+A conformal metric is its layout, one integer per location and, if the map was redrawn for it, each location's place
+there: the graph is recomputed on load, bit for bit. A paper metric is its layout and its edge list. Masses are stored
+as the integers that were verified.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from ..errors import FileError, GeoelasticError
 from ..locations import Grid, Locations, from_exponents, uniform
 from ..mass import requirement_from_dict
 from ..store import read_container, write_container
+from .cartogram import neighbours_between
 from .conformal import conformal_graph
 from .graph import Graph
 from .metric import Metric
@@ -83,6 +85,8 @@ def metric_to_parts(metric: Metric) -> tuple[dict[str, Any], dict[str, pa.Table]
         columns["framed"] = metric.locations.first_of(metric.framed)
     if metric.scale is not None:
         columns["scale"] = metric.scale
+    if metric.place is not None:
+        columns |= {"place_east": metric.place[:, 0], "place_north": metric.place[:, 1]}
     if metric.relief is not None:
         relief = metric.relief
         columns["height"] = relief.height
@@ -122,8 +126,11 @@ def metric_from_parts(manifest: dict[str, Any], tables: dict[str, pa.Table]) -> 
     fence = columns.get("fence", np.zeros(locations.n, np.int32)).astype(np.int32)
     framed = columns["framed"].astype(bool)[locations.owner] if "framed" in columns else None
     scale = columns["scale"].astype(np.int32) if "scale" in columns else None
+    place = None
+    if "place_east" in columns:
+        place = np.column_stack([columns["place_east"], columns["place_north"]]).astype(np.int32)
     if scale is not None:
-        graph = conformal_graph(locations.neighbours(fence), scale)
+        graph = conformal_graph(neighbours_between(locations, fence, place), scale)
     else:
         edges = tables["edges"]
         ends = [np.array(edges[name]).astype(np.int32) for name in ("i", "j", "level")]
@@ -136,6 +143,6 @@ def metric_from_parts(manifest: dict[str, Any], tables: dict[str, pa.Table]) -> 
     return Metric(
         locations, columns["mass"].astype(np.int64), graph, fence, manifest["method"],
         requirement=requirement_from_dict(manifest["requirement"]), l_from=manifest["l_from"], l_top=manifest["l_top"],
-        frame_cells=manifest["frame_cells"], framed=framed, scale=scale, certificate=manifest["certificate"],
-        info=manifest["info"], relief=relief,
+        frame_cells=manifest["frame_cells"], framed=framed, scale=scale, place=place,
+        certificate=manifest["certificate"], info=manifest["info"], relief=relief,
     )  # fmt: skip

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`.geox`: a metric as a phone reads it. One header of JSON, whole numbers as variable-length integers, one checksum.
 
-    8 bytes     "geox", then 13, 10, 26 and the version: 1, or 2 if there are heights, which a reader must heed
+    8 bytes     "geox", then 13, 10, 26 and the version: 3 if there are places, 2 if there are heights and no places,
+                else 1; each of these is something that a reader must heed
     4 bytes     length of the header, little-endian
     header      JSON in UTF-8: the grid, the requirement, what each array is called and how long it is
     body        the arrays one after the other, compressed by DEFLATE without a wrapper (RFC 1951)
@@ -34,10 +35,11 @@ from .metric import Metric
 __all__ = ["MAGIC", "is_portable", "portable_bytes", "read_portable"]
 
 MAGIC = b"geox\r\n\x1a"
-_PLAIN, _WITH_HEIGHTS = b"\x01", b"\x02"
+_PLAIN, _WITH_HEIGHTS, _WITH_PLACES = b"\x01", b"\x02", b"\x03"
 _VERSION = slice(7, 8)
 _DIGEST = 32
 _LIMIT = 2**53
+_COLUMNS = ("mass", "exponent", "fence", "framed", "scale", "place_east", "place_north", "height")
 
 
 def portable_bytes(metric: Metric, *, arrays: Mapping[str, IntArray], extra: Mapping[str, Any]) -> bytes:
@@ -66,7 +68,7 @@ def portable_bytes(metric: Metric, *, arrays: Mapping[str, IntArray], extra: Map
         raise InputError(f"what a metric states about itself must be plain JSON data: {error}") from None
     press = zlib.compressobj(9, zlib.DEFLATED, -15, 9)
     body = press.compress(b"".join(parts)) + press.flush()
-    version = _WITH_HEIGHTS if "height" in columns else _PLAIN
+    version = _WITH_PLACES if "place_east" in columns else _WITH_HEIGHTS if "height" in columns else _PLAIN
     whole = MAGIC + version + len(header).to_bytes(4, "little") + header + body
     return whole + hashlib.sha256(whole).digest()
 
@@ -92,11 +94,7 @@ def read_portable(path: str | os.PathLike[str]) -> tuple[Metric, dict[str, Any],
     head, body = _opened(target, content)
     try:
         arrays = _arrays(head["arrays"], body)
-        tables = {
-            "locations": pa.table(
-                {k: arrays[k] for k in ("mass", "exponent", "fence", "framed", "scale", "height") if k in arrays}
-            )
-        }
+        tables = {"locations": pa.table({name: arrays[name] for name in _COLUMNS if name in arrays})}
         if "edge_i" in arrays:
             tables["edges"] = pa.table({name: arrays[f"edge_{name}"] for name in ("i", "j", "level")})
         return metric_from_parts(head, tables), head, arrays
@@ -107,8 +105,8 @@ def read_portable(path: str | os.PathLike[str]) -> tuple[Metric, dict[str, Any],
 def _opened(target: Path, content: bytes) -> tuple[dict[str, Any], bytes]:
     if not content.startswith(MAGIC):
         raise FileError(f"{target}: not a portable metric")
-    if content[_VERSION] not in (_PLAIN, _WITH_HEIGHTS):
-        raise FileError(f"{target}: written in a newer format; this geoelastic reads versions 1 and 2")
+    if content[_VERSION] not in (_PLAIN, _WITH_HEIGHTS, _WITH_PLACES):
+        raise FileError(f"{target}: written in a newer format; this geoelastic reads versions 1 to 3")
     damaged = FileError(f"{target}: truncated or corrupt: its contents do not match its checksum")
     begin = _VERSION.stop + 4
     if len(content) < begin + _DIGEST or hashlib.sha256(content[:-_DIGEST]).digest() != content[-_DIGEST:]:

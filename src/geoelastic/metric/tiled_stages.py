@@ -26,7 +26,7 @@ from .. import _kernels as kernels
 from ..levels import MASS_UNIT
 from ..locations import adaptive
 from .build import MAX_LEAF_CELLS
-from .conformal import _radii, conformal_graph, repair, solve_scales
+from .conformal import _radii, conformal_graph, first_scales, repair, solve_scales
 from .tiled_store import TileStore, columns_digest
 from .tiled_window import (
     Window,
@@ -117,7 +117,8 @@ def solve(spec: Spec) -> dict[str, Any]:
     secret = window.secret(plan)
     sources = np.flatnonzero(secret & window.within(zone)).astype(np.int32)
     cells = read_cells(store, plan.tiling, window.box, spec["cells"])
-    scale = solve_scales(window.locations, window.neighbours, window.mass_units, cells, plan.table, sources, workers=1)
+    first = first_scales(window.locations, cells, plan.table)
+    scale = solve_scales(first, window.neighbours, window.mass_units, plan.table, sources, workers=1)
     rows = window.rows_of(tile)
     met = _met(window, scale, plan, rows[secret[rows]], tile)
     seam = np.zeros(rows.size, bool)
