@@ -33,6 +33,7 @@ BUILDS: tuple[dict[str, Any], ...] = (
     {"method": "paper", "layout": "uniform"},
     {"method": "paper", "layout": "adaptive"},
     {"method": "conformal", "layout": "uniform"},
+    {"method": "conformal", "layout": "adaptive", "cartogram": False},
     {"method": "conformal", "layout": "adaptive"},
 )
 _POINTS = 400
@@ -55,7 +56,8 @@ def run(*, progress: bool = False, maps: Sequence[tuple[str, int]] = MAPS) -> di
 
 
 def _method(options: dict[str, Any]) -> str:
-    return f"{options['method']}, as listed" if options.get("literal") else str(options["method"])
+    special = ", as listed" if options.get("literal") else "" if options.get("cartogram", True) else ", not redrawn"
+    return f"{options['method']}{special}"
 
 
 def _row(mass: Mass, options: dict[str, Any]) -> dict[str, Any]:
