@@ -24,7 +24,7 @@ SEAMS_SIDE = 210
 def test_build() -> None:
     result = build.run(maps=[("city", 30)])
     rows = {(row["method"], row["layout"]): row for row in result["rows"]}
-    assert len(rows) == 5
+    assert len(rows) == 6
     assert all(row["violations"] == 0 and row["least_ratio"] >= 1 for row in rows.values())
     assert rows["conformal", "adaptive"]["mean_ratio"] < rows["paper", "uniform"]["mean_ratio"]
     assert all(row["error_mass_m"] < row["error_uniform_m"] for row in rows.values())

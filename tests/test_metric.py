@@ -12,8 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import geoelastic as ge
+from geoelastic.errors import MassError
 from geoelastic.fences import disc
 from geoelastic.metric import Graph
+from geoelastic.metric.conformal import repair
 from geoelastic.metric.paper import build_paper_graph, candidate_order
 from maps import PARIS, ROWS, edge_list, small_mass, small_metric
 from reference.graphs import INF, floyd_warshall, holds
@@ -98,6 +100,18 @@ def test_conformal_weights_equal_their_written_form(cartogram):
         for i, j in neighbour_pairs(squares)
     }
     assert {(i, j): w for i, j, w in edge_list(metric)} == expected
+
+
+def test_a_repair_reaches_beyond_a_ball_that_is_at_zero_already():
+    """Two locations at distance 0 with too little mass, and all others further than the last level."""
+    start, index = np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1], np.int32)
+    length = np.array([512, 512, 2**20, 2**20], np.int32)
+    scale, mass = np.array([0, 0, 2**20], np.int32), np.array([1, 1, 10], np.int64)
+    table = np.array([0] * 10 + [5] * 11, np.int64)
+    repaired = repair((start, index, length), scale, mass, table, np.array([0], np.int32), workers=1)
+    assert 0 < (2**20 * int(repaired[2])) >> 17 <= 20
+    with pytest.raises(MassError, match="0 already"):
+        repair((np.arange(3), index[:2], length[:2]), scale[:2], mass[:2], table, np.array([0], np.int32), workers=1)
 
 
 @pytest.mark.parametrize("literal", [False, True])

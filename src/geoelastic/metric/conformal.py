@@ -101,12 +101,24 @@ def repair(
             np.minimum(factor, other, out=factor)
         short = np.concatenate([some for _, some in results])
         if np.any(short) and not scale[factor < 1].any():
-            raise MassError("the requirement cannot be met: all distances around some location are 0 already")
+            factor = _widened(neighbours, factor)
+            if not scale[factor < 1].any():
+                raise MassError("the requirement cannot be met: all distances around some location are 0 already")
         scale = np.floor(scale * factor).astype(np.int32)
         left = left[short]
         if on_sweep is not None:
             on_sweep(total - left.size)
     return scale
+
+
+def _widened(neighbours: tuple[IntArray, IndexArray, IndexArray], factor: FloatArray) -> FloatArray:
+    """Every ball that falls short is at 0 already, and what is beside it lies beyond the last level: that must come
+    nearer."""
+    start, index, _ = neighbours
+    beside = index[np.repeat(factor < 1, np.diff(start))]
+    wider = factor.copy()
+    wider[beside] = np.minimum(wider[beside], math.exp(-1))
+    return wider
 
 
 def _ratios(

@@ -67,7 +67,7 @@ def _parquet(table: pa.Table) -> bytes:
     sink = io.BytesIO()
     steps = [field.name for field in table.schema if field.type == pa.int32()]
     others = [name for name in table.column_names if name not in steps]
-    encoding = {name: "DELTA_BINARY_PACKED" for name in steps}
+    encoding = dict.fromkeys(steps, "DELTA_BINARY_PACKED")
     pq.write_table(
         table, sink, compression="zstd", compression_level=12, use_dictionary=others, column_encoding=encoding
     )
