@@ -157,7 +157,7 @@ def test_the_busiest_place_has_most_mass_around(metric: Metric) -> None:
     assert density[place] == density[free].max()
 
 
-@pytest.mark.parametrize("kind", ["mass", "error", "ball", "report", "slack", "fences"])
+@pytest.mark.parametrize("kind", ["mass", "error", "ball", "report", "slack", "cartogram", "fences"])
 def test_every_kind_can_be_drawn(kind: str, metric: Metric) -> None:
     picture = picture_of(metric, kind, points=50, seed=3)
     image = imread(io.BytesIO(picture_png(picture)))

@@ -9,7 +9,7 @@ import click
 
 from ._common import LATLON, geo_command
 
-KINDS = ("mass", "error", "ball", "report", "slack", "fences", "quality", "page")
+KINDS = ("mass", "error", "ball", "report", "slack", "cartogram", "fences", "quality", "page")
 
 
 @geo_command(short_help="Pictures of a metric or a quality: PNG, web page or GeoTIFF.")
@@ -25,8 +25,8 @@ KINDS = ("mass", "error", "ball", "report", "slack", "fences", "quality", "page"
 )
 def command(file: str, kind: str, output: str, **options: Any) -> dict[str, Any]:
     """Draw FILE: its privacy mass, the expected error of a report, the ball around a place, the reports from a place,
-    how much more than required each place gets (slack), or its fences; or the quality in a file that `geoelastic
-    quality` wrote.
+    how much more than required each place gets (slack), the map redrawn for even crowds (cartogram), or its fences; or
+    the quality in a file that `geoelastic quality` wrote.
 
     The picture is of the kind that OUT's name says: .png, .html (a page that needs nothing else) or .tif (GeoTIFF of
     the values). KIND page writes the interactive page of `geoelastic serve` as one .html file.
@@ -35,10 +35,12 @@ def command(file: str, kind: str, output: str, **options: Any) -> dict[str, Any]
         from ..service.page import write_page
 
         return write_page(file, output, measure=options["measure"])
+    from ..errors import InputError
     from ..figures import save_picture
     from ..figures.choose import picture_of_file
     from ..figures.save import require_picture_path
 
-    require_picture_path(output)
+    if require_picture_path(output).suffix.lower() == ".tif" and kind == "cartogram":
+        raise InputError("a cartogram has no coordinates on the ground: its file must end in .png or .html")
     save_picture(picture_of_file(file, kind, **options), output)
     return {"output": output, "kind": kind, "text": f"{kind} of {file}: {output}"}

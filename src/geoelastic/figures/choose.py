@@ -13,13 +13,13 @@ from ..mass.mass import disc_sums
 from ..mechanism import ElasticMechanism, SeededRandom
 from ..metric import Metric, load
 from ..quality import load_quality
-from .maps import ball_map, error_map, fences_map, mass_map, quality_map, report_map, slack_map
+from .maps import ball_map, cartogram_map, error_map, fences_map, mass_map, quality_map, report_map, slack_map
 from .picture import Picture
 
 __all__ = ["MAP_KINDS", "busiest_place", "picture_of", "picture_of_file"]
 
 #: The pictures of a metric.
-MAP_KINDS = ("mass", "error", "ball", "report", "slack", "fences")
+MAP_KINDS = ("mass", "error", "ball", "report", "slack", "cartogram", "fences")
 
 
 def picture_of_file(path: str | os.PathLike[str], kind: str, **options: Any) -> Picture:
@@ -46,6 +46,8 @@ def picture_of(
         return mass_map(metric)
     if kind == "slack":
         return slack_map(metric)
+    if kind == "cartogram":
+        return cartogram_map(metric)
     if kind == "fences":
         return fences_map(metric, rng=rng)
     if kind == "error":

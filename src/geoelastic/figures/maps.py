@@ -11,6 +11,7 @@ import numpy as np
 from .. import _kernels as kernels
 from ..errors import InputError, require_count
 from ..levels import FloatArray
+from ..metric.cartogram import UNITS
 from ..metric.threads import in_parts
 from ..quality import Quality
 from .picture import Mark, Picture, credit_of
@@ -20,7 +21,17 @@ if TYPE_CHECKING:
     from ..mechanism import ElasticMechanism, Mechanism, RandomSource
     from ..metric import Metric
 
-__all__ = ["ball_map", "clouds_map", "error_map", "fences_map", "mass_map", "quality_map", "report_map", "slack_map"]
+__all__ = [
+    "ball_map",
+    "cartogram_map",
+    "clouds_map",
+    "error_map",
+    "fences_map",
+    "mass_map",
+    "quality_map",
+    "report_map",
+    "slack_map",
+]
 
 _PROBES = 16
 _HERE = "#d7263d"
@@ -70,6 +81,27 @@ def slack_map(metric: Metric, *, points: int = 20_000) -> Picture:
     return Picture(
         metric.grid, sample.spread(ratios), "Mass within a level, against the requirement", "m(B_l) / req(l)", low=1.0,
         backdrop=_grey(metric), note=note, credit=credit_of(metric.info),
+    )  # fmt: skip
+
+
+def cartogram_map(metric: Metric) -> Picture:
+    """Mass per hectare on the map that was redrawn for the metric, where crowds take more even room.
+
+    Each cell shows the location whose place is nearest. Its coordinates are those of the new map, not of the ground.
+    """
+    from scipy.spatial import cKDTree
+
+    if metric.place is None:
+        raise InputError("a cartogram needs a metric whose map was redrawn (geoelastic build --cartogram)")
+    row, col = np.indices(metric.grid.shape)
+    cells = np.column_stack([col.ravel(), row.ravel()]) + 0.5
+    nearest = cKDTree(metric.place / UNITS).query(cells, workers=-1)[1].reshape(metric.grid.shape)
+    density = (metric.mass / metric.locations.area_cells)[nearest] / (metric.grid.cell_m / 100) ** 2
+    moved = float(np.median(np.linalg.norm(metric.place / UNITS * metric.grid.cell_m - _from_corner(metric), axis=1)))
+    return Picture(
+        metric.grid, np.where(density > 0, density, np.nan), "The map redrawn for even crowds",
+        "mass per hectare on the ground", log=True, note=f"half of the locations moved {moved:,.0f} m or more",
+        credit=credit_of(metric.info),
     )  # fmt: skip
 
 
@@ -162,6 +194,13 @@ def _mass_per_hectare(metric: Metric) -> FloatArray:
     per_cell = metric.mass / metric.locations.area_cells
     density: FloatArray = per_cell[metric.locations.owner] / (metric.grid.cell_m / 100) ** 2
     return density
+
+
+def _from_corner(metric: Metric) -> FloatArray:
+    """Centres in metres from the south-west corner of the map."""
+    rows, cols = metric.grid.shape
+    from_corner: FloatArray = metric.xy + np.array([cols, rows]) / 2 * metric.grid.cell_m
+    return from_corner
 
 
 def _grey(metric: Metric) -> FloatArray:

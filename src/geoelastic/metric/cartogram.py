@@ -117,20 +117,20 @@ class _Field:
         return cls(np.maximum(density, least), np.array(full) / (rows, cols))
 
     def velocity(self, at: FloatArray) -> FloatArray:
-        """-grad(density) / density at points (2, n) in cells."""
-        slopes: Any = [
-            np.gradient(self.density, pitch, axis=axis) if self.density.shape[axis] > 1 else np.zeros_like(self.density)
-            for axis, pitch in enumerate(self.pitch)
-        ]
-        return np.stack([-self._read(slope / self.density, at) for slope in slopes])
+        """-grad(density) / density at points (2, n) in cells. Nothing flows across the border: beyond it the density is
+        its own reflection."""
+        wide = np.pad(self.density, 2, mode="symmetric")
+        slopes = np.gradient(wide, *self.pitch)
+        return np.stack([-self._read((slope / wide)[1:-1, 1:-1], at) for slope in slopes])
 
     def density_at(self, at: FloatArray) -> FloatArray:
-        return self._read(self.density, at)
+        return self._read(np.pad(self.density, 1, mode="symmetric"), at)
 
     def _read(self, values: FloatArray, at: FloatArray) -> FloatArray:
+        """Values at points, from those at the nodes and at one more row of nodes all around."""
         from scipy.ndimage import map_coordinates
 
-        read: FloatArray = map_coordinates(values, at / self.pitch[:, None] - 0.5, order=1, mode="nearest")
+        read: FloatArray = map_coordinates(values, at / self.pitch[:, None] + 0.5, order=1, mode="nearest")
         return read
 
 
