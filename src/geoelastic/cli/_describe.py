@@ -49,6 +49,7 @@ def _totals(metric: Metric) -> dict[str, Any]:
         "layout": metric.locations.kind,
         "locations": metric.n,
         "secrets": int(metric.secret.sum()),
+        "cartogram": metric.place is not None,
         "fences": int(metric.fence.max(initial=0)),
         "mass": float(metric.mass.sum()),
     }
@@ -73,7 +74,7 @@ def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
         ("locations", f"{facts['locations']:,} ({facts['layout']}) on {facts['cells'][0]} x {facts['cells'][1]} cells "
                       f"of {facts['cell_m']:g} m; {facts['secrets']:,} can be secrets"),
         ("mass", f"{facts['mass']:,.1f} units in all"),
-        ("method", f"{facts['method']}, l in [{facts['l_from']:.4g}, {facts['l_top']:.4g}]"),
+        ("method", f"{facts['method']}{' on a cartogram' if facts['cartogram'] else ''}, l in [{facts['l_from']:.4g}, {facts['l_top']:.4g}]"),
         ("requirement", ", ".join(f"{name} {value:.4g}" if isinstance(value, float) else f"{value}"
                                   for name, value in requirement.items())),
     ]  # fmt: skip

@@ -132,6 +132,7 @@ class TiledMetric(Metric):
             "layout": "adaptive",
             "locations": self.n,
             "secrets": self.certificate["secret_outside_fences"],
+            "cartogram": False,
             "fences": 0,
             "mass": float(units_to_mass(mass)),
         }
