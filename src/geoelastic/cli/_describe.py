@@ -68,13 +68,14 @@ def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     width, height = facts["size_km"]
     requirement = {name: value for name, value in facts["requirement"].items() if not isinstance(value, list)}
     certificate = certificate_lines(facts["certificate"])
+    redrawn = " on a cartogram" if facts["cartogram"] else ""
     lines = [
         ("file", f"{facts['file']} ({facts['bytes'] / 1000:,.0f} kB)"),
         ("area", f"{width:g} x {height:g} km around {lat:.5f}, {lon:.5f}"),
         ("locations", f"{facts['locations']:,} ({facts['layout']}) on {facts['cells'][0]} x {facts['cells'][1]} cells "
                       f"of {facts['cell_m']:g} m; {facts['secrets']:,} can be secrets"),
         ("mass", f"{facts['mass']:,.1f} units in all"),
-        ("method", f"{facts['method']}{' on a cartogram' if facts['cartogram'] else ''}, l in [{facts['l_from']:.4g}, {facts['l_top']:.4g}]"),
+        ("method", f"{facts['method']}{redrawn}, l in [{facts['l_from']:.4g}, {facts['l_top']:.4g}]"),
         ("requirement", ", ".join(f"{name} {value:.4g}" if isinstance(value, float) else f"{value}"
                                   for name, value in requirement.items())),
     ]  # fmt: skip
