@@ -106,17 +106,15 @@ def _conformal(
     plan: Plan, density: FloatArray | None, workers: int | None, progress: bool
 ) -> tuple[Graph, IndexArray, IndexArray | None]:
     """The graph of a local scale a location, the scales, and the places if the map is redrawn by `density`."""
-    drawn = None if density is None else draw_cartogram(plan.locations, density, evening_radius(density, plan.table))
-    place = None if drawn is None else drawn.place
+    if density is None:
+        place, first = None, first_scales(plan.locations, plan.cells, plan.table)
+    else:
+        drawn = draw_cartogram(plan.locations, density, evening_radius(density, plan.table), progress=progress)
+        place, first = drawn.place, scales_of_density(drawn.density, plan.table)
     neighbours = neighbours_between(plan.locations, plan.fence, place)
     sources = np.flatnonzero(plan.secret & (plan.fence == 0)).astype(np.int32)
     even = conformal_graph(neighbours, np.ones(plan.locations.n, np.int32))
     require_connected_mass(even, plan.mass_units, plan.table, sources)
-    first = (
-        first_scales(plan.locations, plan.cells, plan.table)
-        if drawn is None
-        else scales_of_density(drawn.density, plan.table)
-    )
     scale = solve_scales(first, neighbours, plan.mass_units, plan.table, sources, workers=workers, progress=progress)
     return conformal_graph(neighbours, scale), scale, place
 

@@ -24,6 +24,7 @@ import numpy.typing as npt
 from .. import _kernels as kernels
 from ..levels import MASS_UNIT, FloatArray, IntArray
 from ..locations import Locations
+from ..progress import progress_bar
 
 __all__ = ["Cartogram", "draw_cartogram", "evening_radius", "neighbours_between", "place_parts"]
 
@@ -55,7 +56,7 @@ def evening_radius(cells: FloatArray, table: IntArray) -> float:
     return float(min(reach, min(cells.shape) / 5))
 
 
-def draw_cartogram(locations: Locations, cells: FloatArray, radius: float) -> Cartogram:
+def draw_cartogram(locations: Locations, cells: FloatArray, radius: float, *, progress: bool = False) -> Cartogram:
     """Follow every location while the density of `cells` (mass a cell) is smoothed over `radius` cells."""
     from scipy.fft import dctn
 
@@ -64,11 +65,13 @@ def draw_cartogram(locations: Locations, cells: FloatArray, radius: float) -> Ca
     waves = dctn(_bounded(cells), norm="ortho")
     doublings = max(math.log2(radius / _FIRST), 0.0)
     radii = _FIRST * 2.0 ** np.linspace(0, doublings, math.ceil(doublings * _STEPS_PER_DOUBLING) + 1)
-    for before, after in pairwise(radii):
-        field = _Field.at(waves, math.sqrt((before**2 + after**2) / 2))
-        step = (after**2 - before**2) / 2
-        half_way = _kept(at + step / 2 * field.velocity(at), shape)
-        at = _kept(at + step * field.velocity(half_way), shape)
+    with progress_bar("cartogram", radii.size - 1, show=progress) as bar:
+        for done, (before, after) in enumerate(pairwise(radii), 1):
+            field = _Field.at(waves, math.sqrt((before**2 + after**2) / 2))
+            step = (after**2 - before**2) / 2
+            half_way = _kept(at + step / 2 * field.velocity(at), shape)
+            at = _kept(at + step * field.velocity(half_way), shape)
+            bar.update(done)
     place = np.floor(at[::-1].T * UNITS).astype(np.int32)
     return Cartogram(np.ascontiguousarray(place), _Field.at(waves, radii[-1]).density_at(at))
 
