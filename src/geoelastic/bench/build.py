@@ -36,7 +36,7 @@ BUILDS: tuple[dict[str, Any], ...] = (
     {"method": "conformal", "layout": "adaptive", "cartogram": False},
     {"method": "conformal", "layout": "adaptive"},
 )
-_POINTS = 400
+_POINTS = 150
 
 
 def run(*, progress: bool = False, maps: Sequence[tuple[str, int]] = MAPS) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -33,7 +34,7 @@ IndexArray = npt.NDArray[np.int32]
 #: Units of a place in one cell: half cells with the fractional bits of a length.
 UNITS = 2 << kernels.LENGTH_BITS
 #: The flow is followed from this radius of smoothing, in cells, in steps that multiply it.
-_FIRST, _STEPS_PER_DOUBLING = 0.7, 9
+_FIRST, _STEPS_PER_DOUBLING = 0.7, 6
 #: Waves shorter than this part of the radius have died out, and the field is kept on a grid as coarse as that allows.
 _WAVE = 6.5
 #: Land counts for at least this part of the mean density: in land without any mass the flow would know no bounds.
@@ -67,13 +68,13 @@ def draw_cartogram(locations: Locations, cells: FloatArray, radius: float, *, pr
     radii = _FIRST * 2.0 ** np.linspace(0, doublings, math.ceil(doublings * _STEPS_PER_DOUBLING) + 1)
     with progress_bar("cartogram", radii.size - 1, show=progress) as bar:
         for done, (before, after) in enumerate(pairwise(radii), 1):
-            field = _Field.at(waves, math.sqrt((before**2 + after**2) / 2))
+            field = _Field(waves, math.sqrt((before**2 + after**2) / 2))
             step = (after**2 - before**2) / 2
             half_way = _kept(at + step / 2 * field.velocity(at), shape)
             at = _kept(at + step * field.velocity(half_way), shape)
             bar.update(done)
     place = np.floor(at[::-1].T * UNITS).astype(np.int32)
-    return Cartogram(np.ascontiguousarray(place), _Field.at(waves, radii[-1]).density_at(at))
+    return Cartogram(np.ascontiguousarray(place), _Field(waves, radii[-1]).density(at))
 
 
 def neighbours_between(
@@ -100,15 +101,13 @@ def place_parts(whole: Locations, place: IndexArray, parts: Locations, parent: I
     return placed
 
 
-@dataclass(frozen=True, eq=False)
 class _Field:
-    """A density that has been smoothed, on a grid whose nodes are `pitch` cells apart (row, column)."""
+    """A density that has been smoothed over `radius`, on a grid as coarse as that allows.
 
-    density: FloatArray
-    pitch: FloatArray
+    Nothing flows across the border: beyond it the density is its own reflection, of which one row of nodes is kept.
+    """
 
-    @classmethod
-    def at(cls, waves: FloatArray, radius: float) -> _Field:
+    def __init__(self, waves: FloatArray, radius: float) -> None:
         from scipy.fft import idctn, next_fast_len
 
         full = waves.shape
@@ -117,24 +116,27 @@ class _Field:
         faded = waves[:rows, :cols] * np.exp(-(y[:, None] ** 2 + x[None, :] ** 2) * (radius**2 / 2))
         density = idctn(faded, norm="ortho") * math.sqrt(rows * cols / (full[0] * full[1]))
         least = _LEAST_PART * float(waves[0, 0]) / math.sqrt(full[0] * full[1])
-        return cls(np.maximum(density, least), np.array(full) / (rows, cols))
+        self._density = np.pad(np.maximum(density, least), 2, mode="symmetric")
+        self._pitch = np.array(full) / (rows, cols)
+
+    @cached_property
+    def _flow(self) -> list[FloatArray]:
+        """-grad(density) / density, northwards and eastwards."""
+        return [-slope / self._density for slope in np.gradient(self._density, *self._pitch)]
 
     def velocity(self, at: FloatArray) -> FloatArray:
-        """-grad(density) / density at points (2, n) in cells. Nothing flows across the border: beyond it the density is
-        its own reflection."""
-        wide = np.pad(self.density, 2, mode="symmetric")
-        slopes = np.gradient(wide, *self.pitch)
-        return np.stack([-self._read((slope / wide)[1:-1, 1:-1], at) for slope in slopes])
+        """The flow at points (2, n) in cells."""
+        return np.stack([self._read(part, at) for part in self._flow])
 
-    def density_at(self, at: FloatArray) -> FloatArray:
-        return self._read(np.pad(self.density, 1, mode="symmetric"), at)
+    def density(self, at: FloatArray) -> FloatArray:
+        """The density at points."""
+        return self._read(self._density, at)
 
-    def _read(self, values: FloatArray, at: FloatArray) -> FloatArray:
-        """Values at points, from those at the nodes and at one more row of nodes all around."""
+    def _read(self, nodes: FloatArray, at: FloatArray) -> FloatArray:
         from scipy.ndimage import map_coordinates
 
-        read: FloatArray = map_coordinates(values, at / self.pitch[:, None] + 0.5, order=1, mode="nearest")
-        return read
+        inner: FloatArray = map_coordinates(nodes[1:-1, 1:-1], at / self._pitch[:, None] + 0.5, order=1, mode="nearest")
+        return inner
 
 
 def _centres(locations: Locations) -> FloatArray:
