@@ -35,7 +35,8 @@ IndexArray = npt.NDArray[np.int32]
 UNITS = 2 << kernels.LENGTH_BITS
 #: The flow is followed from this radius of smoothing, in cells, in steps that multiply it.
 _FIRST, _STEPS_PER_DOUBLING = 0.7, 6
-#: Waves shorter than this part of the radius have died out, and the field is kept on a grid as coarse as that allows.
+#: Waves of which this many radians or more fit into the radius have died out; the field is kept on a grid as coarse as
+#: that allows.
 _WAVE = 6.5
 #: Land counts for at least this part of the mean density: in land without any mass the flow would know no bounds.
 _LEAST_PART = 1e-4
@@ -104,7 +105,7 @@ def place_parts(whole: Locations, place: IndexArray, parts: Locations, parent: I
 class _Field:
     """A density that has been smoothed over `radius`, on a grid as coarse as that allows.
 
-    Nothing flows across the border: beyond it the density is its own reflection, of which one row of nodes is kept.
+    Nothing flows across the border: beyond it the density is its own reflection.
     """
 
     def __init__(self, waves: FloatArray, radius: float) -> None:
