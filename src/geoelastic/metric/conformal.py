@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from threading import Lock
 
 import numpy as np
 import numpy.typing as npt
@@ -95,11 +96,7 @@ def repair(
     """Shrink scales around each source that falls short until none does."""
     left, total = sources, sources.size
     while left.size:
-        results = _shrink_factors(conformal_graph(neighbours, scale), mass_units, table, left, workers)
-        factor = results[0][0]
-        for other, _ in results[1:]:
-            np.minimum(factor, other, out=factor)
-        short = np.concatenate([some for _, some in results])
+        factor, short = _shrink_factors(conformal_graph(neighbours, scale), mass_units, table, left, workers)
         if np.any(short) and not scale[factor < 1].any():
             factor = _widened(neighbours, factor)
             if not scale[factor < 1].any():
@@ -139,17 +136,22 @@ def _ratios(
 
 def _shrink_factors(
     graph: Graph, mass_units: IntArray, table: IntArray, left: IndexArray, workers: int | None
-) -> list[tuple[FloatArray, BoolArray]]:
-    """(factors of all scales, which fall short) for each part of the locations that are left."""
+) -> tuple[FloatArray, BoolArray]:
+    """The least factor of each scale that any location that is left asks for, and which of these fall short."""
     kind = kernels.lane_kind(table.size)
+    least, turn = np.ones(graph.n), Lock()
 
-    def factors(some: IndexArray) -> tuple[FloatArray, BoolArray]:
+    def shrink(some: IndexArray) -> BoolArray:
         factor, short = kernels.shrink_factors(
             graph.start, graph.index, graph.weight, mass_units, graph.buckets, table, some, SHRINK, kind
         )
-        return factor, short
+        with turn:  # at once: kept until the end, one array a part would be gigabytes on a large map
+            np.minimum(least, factor, out=least)
+        fell_short: BoolArray = short
+        return fell_short
 
-    return in_parts(factors, left, workers=workers)
+    short = np.concatenate(in_parts(shrink, left, workers=workers))
+    return least, short
 
 
 def first_scales(locations: Locations, cells: IntArray, table: IntArray) -> FloatArray:
