@@ -10,11 +10,10 @@ import math
 import numpy as np
 from numba import njit
 
-from .paths import SETTLED, begin, clear, expand
+from .paths import SETTLED, begin, clear, close_by, expand
 from .tides import TOGETHER, tide, tide_workspace
 
-#: Sources whose numbers differ by less than this lie close together, for numbers follow the ground; fewer of them than
-#: `FEW` are searched one by one, which is then quicker.
+#: When sources share a search: see `close_by`.
 CLOSE, FEW = 8 * TOGETHER, 16
 #: Rows are turned into columns by so many lanes at a time: the part of a row that the nearest memory takes at once.
 STRIP = 16
@@ -28,10 +27,9 @@ MOST = -1.0
 
 @njit(cache=True, nogil=True)
 def ratios(start, index, weight, mass, buckets, table, sources, kind):
-    """For each source, the least m(B_D) / table[D] over the levels where the table asks for mass, and the largest D
-    that has it. `kind`: see `lane_kind`."""
-    least, level, _ = _balls(start, index, weight, mass, buckets, table, sources, np.int64(2**62), 0.0, kind)
-    return least, level
+    """For each source, the least m(B_D) / table[D] over the levels where the table asks for mass. `kind`: see
+    `lane_kind`."""
+    return _balls(start, index, weight, mass, buckets, table, sources, np.int64(2**62), 0.0, kind)[0]
 
 
 @njit(cache=True, nogil=True)
@@ -42,13 +40,13 @@ def shrink_factors(start, index, weight, mass, buckets, table, sources, exponent
     Every path from x begins near x, where few other paths pass: shrinking there brings most into this ball for what it
     costs the others. Returns the factors (1 where nothing falls short) and which sources fall short.
     """
-    least, _, move = _balls(start, index, weight, mass, buckets, table, sources, table[-1], exponent, kind)
+    least, move = _balls(start, index, weight, mass, buckets, table, sources, table[-1], exponent, kind)
     return np.exp(move), least < 1.0
 
 
 @njit(cache=True, nogil=True)
 def _balls(start, index, weight, mass, buckets, table, sources, enough, exponent, kind):
-    """Least ratios and their levels of all sources, and the logarithms of the factors by which vertices are to shrink.
+    """Least ratios of all sources, and the logarithms of the factors by which vertices are to shrink.
 
     A search alone stops once its mass is `enough`: from there on, every ratio is at least enough / table[-1].
     """
@@ -58,34 +56,21 @@ def _balls(start, index, weight, mass, buckets, table, sources, enough, exponent
     digit = np.uint64(1)
     while (1 << 2 * digit) <= top:
         digit += np.uint64(1)
-    least, level = np.empty(sources.size, np.float64), np.empty(sources.size, np.int64)
-    move = np.zeros(n, np.float64)
+    least, move = np.empty(sources.size, np.float64), np.zeros(n, np.float64)
     first = 0
     while first < sources.size:
-        group = _close_by(sources[first:])
+        group = close_by(sources[first:], TOGETHER, CLOSE, FEW)
         if group.size == 1:
             count = _alone(start, index, weight, mass, group[0], top, enough, space, near, away)
-            least[first], level[first] = _least_ratio(mass, near, away, count, table)
-            _shrink(near, away, count, least[first], level[first], exponent, move)
+            least[first] = _look(mass, near, away, count, table, exponent, move)
         else:
             region, rows = tide(start, index, weight, group, top + 1, kind, space, number)
             columns = _columns(rows, region.size)
             for lane in range(group.size):
                 count = _by_distance(region, columns[lane], top, digit, some, near, away)
-                k = first + lane
-                least[k], level[k] = _least_ratio(mass, near, away, count, table)
-                _shrink(near, away, count, least[k], level[k], exponent, move)
+                least[first + lane] = _look(mass, near, away, count, table, exponent, move)
         first += group.size
-    return least, level, move
-
-
-@njit(cache=True, nogil=True)
-def _close_by(sources):
-    """The first sources that can share a search; only the first if they are too few."""
-    count = 1
-    while count < min(sources.size, TOGETHER) and abs(sources[count] - sources[0]) < CLOSE:
-        count += 1
-    return sources[:count] if count >= FEW else sources[:1]
+    return least, move
 
 
 @njit(cache=True, nogil=True)
@@ -148,6 +133,15 @@ def _by_distance(region, distance, top, digit, some, near, away):
 
 
 @njit(cache=True, nogil=True)
+def _look(mass, near, away, count, table, exponent, move):
+    """The least ratio of one ball; if it falls short, `move` is lowered in it."""
+    ratio, level = _least_ratio(mass, near, away, count, table)
+    if ratio < 1.0 and exponent > 0.0:
+        _shrink(near, away, count, ratio, level, exponent, move)
+    return ratio
+
+
+@njit(cache=True, nogil=True)
 def _least_ratio(mass, near, away, count, table):
     """Walk the jumps of m(B_D): just before each jump the ball is as light, for its level, as it gets."""
     inside = np.int64(0)
@@ -172,8 +166,6 @@ def _least_ratio(mass, near, away, count, table):
 @njit(cache=True, nogil=True)
 def _shrink(near, away, count, ratio, level, exponent, move):
     """Lower `move`, the logarithm of a factor, around a source whose ratio is below 1 at `level`."""
-    if ratio >= 1.0 or exponent == 0.0:
-        return
     at_radius = exponent * math.log(max(min(ratio, ALMOST_ONE), 1e-9))
     for k in range(count):
         if away[k] > level + 1:

@@ -85,6 +85,16 @@ def expand(start, index, weight, mass, dist, head, entry_vertex, entry_next, ord
 
 
 @njit(cache=True, nogil=True)
+def close_by(sources, most, span, few):
+    """The first sources that can share a search, at most so many, their numbers less than `span` apart: numbers follow
+    the ground. Only the first if they are fewer than `few`, for which a search each is quicker."""
+    count = 1
+    while count < min(sources.size, most) and abs(sources[count] - sources[0]) < span:
+        count += 1
+    return sources[:count] if count >= few else sources[:1]
+
+
+@njit(cache=True, nogil=True)
 def insert(vertex, distance, dist, head, entry_vertex, entry_next, state):
     """Queue a vertex at a distance not below the current one, as if the source had an edge to it."""
     if distance < dist[vertex]:

@@ -5,11 +5,10 @@ import numpy as np
 from numba import njit
 
 from .lanes import FAR, LANES, REACHED, lane_workspace, lanes_begin, lanes_clear, lanes_expand
-from .paths import SETTLED, begin, clear, expand, workspace
+from .paths import SETTLED, begin, clear, close_by, expand, workspace
 from .sampling import mean_distance
 
-#: Sources whose numbers differ by less than this lie close together: numbers follow the ground. Fewer than `FEW` of
-#: them are searched one by one, which is then quicker.
+#: When sources share a search: see `close_by`.
 CLOSE, FEW = 4 * LANES, 6
 
 
@@ -28,7 +27,7 @@ def profiles(start, index, weight, buckets, measure, tables, periods, row, col, 
     sums = np.empty((tables.shape[0], LANES), np.float64)
     first = 0
     while first < sources.size:
-        group = _close_by(sources[first:])
+        group = close_by(sources[first:], LANES, CLOSE, FEW)
         if group.size == 1:
             begin(group[0], alone[0], alone[1], alone[2], alone[3], alone[5])
             expand(start, index, weight, measure, *alone, FAR - 1, FAR - 1, np.int64(2**62))
@@ -58,15 +57,6 @@ def profiles(start, index, weight, buckets, measure, tables, periods, row, col, 
         lanes_clear(*lanes)
         first += group.size
     return totals, errors, histogram
-
-
-@njit(cache=True, nogil=True)
-def _close_by(sources):
-    """The first sources that can share a search; only the first if they are too few."""
-    count = 1
-    while count < min(sources.size, LANES) and abs(sources[count] - sources[0]) < CLOSE:
-        count += 1
-    return sources[:count] if count >= FEW else sources[:1]
 
 
 @njit(cache=True, nogil=True)

@@ -128,7 +128,7 @@ def _ratios(
     def least(some: IndexArray) -> FloatArray:
         ratios: FloatArray = kernels.ratios(
             graph.start, graph.index, graph.weight, mass_units, graph.buckets, table, some, kind
-        )[0]
+        )
         return ratios
 
     return np.concatenate(in_parts(least, part, workers=workers, bar=bar, done=done))
