@@ -23,13 +23,14 @@ export function carveFence(metric, ring) {
   const whole = (i) => leaves.size[i] === metric.leaves.size[parent[i]];
   const fence = Int32Array.from({ length: n }, (_, i) => cells[leaves.row[i] * metric.cols + leaves.col[i]]);
   const share = (i) => (leaves.size[i] / metric.leaves.size[parent[i]]) ** 2;
+  const { relief, ...head } = metric.head;
   const carved = new Metric({
     head: {
-      ...metric.head,
+      ...head,
       layout: "adaptive",
       sticky: `${metric.head.sticky}|fences ${fenceRuns(cells)}`,
-      // heights belong to the map as it was: reports go by half of each distance again
-      exponent: metric.height === undefined ? metric.head.exponent : [1, 2],
+      // heights belong to the map as it was, and an exponent to them: reports go by half of each distance again
+      exponent: [1, 2],
     },
     leaves,
     fence,

@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading `.geox` files; docs/format.md describes them.
+// Reading `.geox` files; docs/format.md describes them. Nothing is computed before schema.js has seen all of it.
 
 import { GeoelasticError } from "./errors.js";
+import { inflate } from "./inflate.js";
+import { MAX_DEPTH, MAX_HEADER_BYTES, requireArrays, requireHeader } from "./schema.js";
 
 const MAGIC = [0x67, 0x65, 0x6f, 0x78, 0x0d, 0x0a, 0x1a];
 /** 1; 2 for a file with heights; 3 for a file with places, and perhaps heights. */
 const FORMAT_VERSIONS = [1, 2, 3];
+const HEAD_START = 12;
 const DIGEST_BYTES = 32;
+/** A number below 2^53, its sign included, takes at most eight bytes of seven bits. */
+const NUMBER_BYTES = 8;
 
-/** The header and the arrays (Float64Array of whole numbers, by name) of a portable file. */
+/** The header and the arrays (Float64Array of whole numbers, by name) of a portable file, within the schema. */
 export async function readPortable(bytes) {
-  if (bytes.length < 12 + DIGEST_BYTES || MAGIC.some((byte, k) => bytes[k] !== byte)) {
+  if (bytes.length < HEAD_START + DIGEST_BYTES || MAGIC.some((byte, k) => bytes[k] !== byte)) {
     throw new GeoelasticError("file", "not a portable metric");
   }
   if (!FORMAT_VERSIONS.includes(bytes[7])) {
@@ -21,38 +26,68 @@ export async function readPortable(bytes) {
   if (digest.some((byte, k) => byte !== bytes[body.length + k])) {
     throw new GeoelasticError("file", "truncated or corrupt: the contents do not match their checksum");
   }
-  const end = 12 + new DataView(bytes.buffer, bytes.byteOffset).getUint32(8, true);
-  const head = JSON.parse(new TextDecoder().decode(bytes.subarray(12, end)));
-  return { head, arrays: decodeArrays(head.arrays, await inflated(body.subarray(end))) };
+  const size = new DataView(bytes.buffer, bytes.byteOffset).getUint32(8, true);
+  if (size > MAX_HEADER_BYTES || HEAD_START + size > body.length) throw new GeoelasticError("file", "the header does not fit the file");
+  const head = parseHeader(bytes.subarray(HEAD_START, HEAD_START + size));
+  requireHeader(head, bytes[7]);
+  const most = head.arrays.reduce((sum, { count }) => sum + count, 0) * NUMBER_BYTES;
+  const arrays = decodeArrays(head.arrays, inflate(body.subarray(HEAD_START + size), most));
+  requireArrays(head, arrays);
+  return { head, arrays };
 }
 
-async function inflated(bytes) {
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
-  return new Uint8Array(await new Response(stream).arrayBuffer());
+function parseHeader(bytes) {
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+    requireShallow(text);
+    return JSON.parse(text);
+  } catch (error) {
+    if (error instanceof GeoelasticError) throw error;
+    throw new GeoelasticError("file", "the header is not JSON");
+  }
+}
+
+/** Brackets outside strings, counted before anything is built of them. */
+function requireShallow(text) {
+  let depth = 0;
+  for (let k = 0; k < text.length; k++) {
+    const letter = text[k];
+    if (letter === '"') {
+      for (k++; k < text.length && text[k] !== '"'; k++) if (text[k] === "\\") k++;
+    } else if (letter === "{" || letter === "[") {
+      if (++depth > MAX_DEPTH) throw new GeoelasticError("file", `the header is nested more than ${MAX_DEPTH} deep`);
+    } else if (letter === "}" || letter === "]") depth--;
+  }
 }
 
 function decodeArrays(described, bytes) {
   const arrays = {};
   let at = 0;
   for (const { name, count, times, ratio } of described) {
+    if (count > bytes.length - at) throw new GeoelasticError("file", `the array '${name}' is cut short`);
     const values = new Float64Array(count);
     const base = times === undefined ? null : arrays[times];
     let before = 0;
     for (let k = 0; k < count; k++) {
-      // numbers reach 2^53: multiplication, not shifts, which are of 32 bits
-      let number = 0;
-      let place = 1;
-      while (bytes[at] >= 128) {
-        number += (bytes[at++] - 128) * place;
+      // sizes reach 2^53: multiplication, not shifts, which are of 32 bits; the sign is kept apart, or it would be rounded off
+      const negative = bytes[at] % 2;
+      const last = at + NUMBER_BYTES - 1;
+      let size = 0;
+      let place = 0.5;
+      while (bytes[at] >= 128 && at < last) {
+        size += Math.floor((bytes[at++] - 128) * place);
         place *= 128;
       }
-      if (at >= bytes.length) throw new GeoelasticError("file", `the array '${name}' is cut short`);
-      number += bytes[at++] * place;
-      const change = number % 2 === 0 ? number / 2 : -(number + 1) / 2;
+      if (!(bytes[at] < 128)) throw new GeoelasticError("file", `the array '${name}' is cut short or has too long a number`);
+      size += Math.floor(bytes[at++] * place);
+      const change = negative ? -size - 1 : size;
       before = (base === null ? before : Math.floor(base[k] * ratio)) + change;
+      // beyond this doubles would begin to round, and another reader would see other numbers
+      if (!(before >= 0 && before < 2 ** 53)) throw new GeoelasticError("file", `the array '${name}' has a number beyond [0, 2^53)`);
       values[k] = before;
     }
     arrays[name] = values;
   }
+  if (at !== bytes.length) throw new GeoelasticError("file", "there is more in the file than its arrays");
   return arrays;
 }

@@ -3,12 +3,15 @@
 
 export const UNREACHABLE = 2 ** 31 - 1;
 
-/** weight(i, j) = floor(length x (scale_i + scale_j) / 2^17), exact in doubles: the product is below 2^53. */
+/**
+ * weight(i, j) = floor(length x (scale_i + scale_j) / 2^17), exact in doubles: the product is below 2^53 wherever the weight
+ * is one that a file may have (schema.js); what is more is capped, so that it is refused instead of wrapped.
+ */
 export function conformalGraph({ start, index, length }, scale) {
   const weight = new Int32Array(index.length);
   for (let i = 0; i + 1 < start.length; i++) {
     for (let a = start[i]; a < start[i + 1]; a++) {
-      weight[a] = Math.floor((length[a] * (scale[i] + scale[index[a]])) / 131072);
+      weight[a] = Math.min(UNREACHABLE, Math.floor((length[a] * (scale[i] + scale[index[a]])) / 131072));
     }
   }
   return { start, index, weight };

@@ -19,7 +19,8 @@ export class Elastic {
 
   constructor(metric) {
     this.metric = metric;
-    this.weights = makeWeights(...metric.head.exponent);
+    // no other exponent has a guarantee: all of the distances of a sharpened map, half of those of any other
+    this.weights = makeWeights(1, metric.height === undefined ? 2 : 1);
     this.graph = metric.reportGraph;
     this.sampler = new Sampler(this.graph, metric.measure, this.weights);
     this.parts = components(this.graph);

@@ -6,6 +6,7 @@ import { readPortable } from "./format.js";
 import { conformalGraph, edgeGraph, loweredGraph, Search, UNREACHABLE } from "./graph.js";
 import { lengthsBetween, neighbourGraph, paintOwner, touchingLeaves, uniformLeaves, unpackLeaves } from "./layout.js";
 import { Projection } from "./projection.js";
+import { requireDistances } from "./schema.js";
 
 export const LEVEL_UNITS = 8192;
 export const MASS_UNITS = 2 ** 32;
@@ -17,9 +18,6 @@ export class Metric {
     const { rows, cols } = head.grid;
     const leaves = head.layout === "adaptive" ? unpackLeaves(rows, cols, arrays.exponent) : uniformLeaves(rows, cols);
     const n = leaves.row.length;
-    for (const name of ["mass", "measure"]) {
-      if (arrays[name]?.length !== n) throw new GeoelasticError("file", `the file does not give the ${name} of each location`);
-    }
     const place = arrays.place_east && { east: arrays.place_east, north: arrays.place_north };
     const edges = arrays.edge_i && { i: arrays.edge_i, j: arrays.edge_j, level: arrays.edge_level };
     return new Metric({
@@ -49,6 +47,7 @@ export class Metric {
       if (place !== undefined) this.neighbours.length = lengthsBetween(this.neighbours, place);
       this.graph = conformalGraph(this.neighbours, scale);
     }
+    requireDistances(this.graph);
   }
 
   /** The graph by whose distances reports are drawn: the lowered one of a sharpened file. */
