@@ -14,11 +14,10 @@ import pytest
 import geoelastic as ge
 from geoelastic.fences import disc
 from geoelastic.locations import Grid, uniform
-from geoelastic.mechanism.weights import HALF, exponent_fraction, make_weights
+from geoelastic.mechanism.weights import HALF, make_weights
 from geoelastic.metric import Graph, Metric
 from maps import PARIS, small_mass, small_metric
-from reference.graphs import holds
-from reference.mechanism import INF, exact_probabilities, exact_rows, exp_lower, exp_upper, worst_use
+from reference.mechanism import exact_probabilities, exact_rows, exp_lower, exp_upper, worst_use
 
 OUTPUTS = ["mass", "uniform", "mass^2"]
 
@@ -68,13 +67,11 @@ def test_the_guarantee_is_nearly_used_up_beside_a_dense_block():
     assert 0.98 < use <= 1
 
 
-def test_with_an_exponent_just_above_the_certified_one_some_pair_exceeds_d():
+def test_with_an_exponent_just_above_the_half_some_pair_exceeds_d():
     metric = dead_end()
     mechanism = ge.ElasticMechanism(metric)
-    certificate = mechanism.certify(steps=100)
-    certified = Fraction(certificate["exponent"])
-    assert worst_use(metric, exact_rows(ge.ElasticMechanism(metric, exponent=certified))) <= 1
-    beyond = exact_rows(ge.ElasticMechanism(metric, exponent=certified + Fraction(1, 100)))
+    mechanism._weights = make_weights(HALF + Fraction(1, 100))
+    beyond = exact_rows(mechanism)
     with pytest.raises(AssertionError):
         worst_use(metric, beyond)
     excess = max(
@@ -85,36 +82,11 @@ def test_with_an_exponent_just_above_the_certified_one_some_pair_exceeds_d():
     assert excess > exp_upper(3000)
 
 
-@pytest.mark.parametrize("output", OUTPUTS)
-def test_a_certified_exponent_is_private_and_more_than_half_where_the_map_is_kind(output):
-    metric = small_metric("conformal", "uniform", rows=6, cols=6, l_top=0.8)
-    mechanism = ge.ElasticMechanism(metric, output=output, exponent="certified")
-    assert mechanism.exponent >= HALF
-    assert worst_use(metric, exact_rows(mechanism)) <= 1
-
-
-@pytest.mark.jit  # 121 cells: what is away from the border must be a map of its own
-def test_away_from_the_border_more_than_the_half_is_earned_back_and_holds():
-    """Private for the inner metric: all pairs of its secrets, all reports, in integers; one step more is too much."""
-    metric = small_metric("conformal", "uniform", rows=11, cols=11, l_top=0.5, l_from=0.3)
-    mechanism = ge.ElasticMechanism(metric, exponent="certified", margin=0.2)
-    assert mechanism.exponent > HALF
-    inner = mechanism.guarantee
-    secrets = np.flatnonzero(inner.secret)
-    assert 0 < secrets.size < metric.n
-    assert (mechanism.metric.secret == inner.secret).all()
-    rows, totals = exact_rows(mechanism), [sum(row) for row in exact_rows(mechanism)]
-    for x, y in product(map(int, secrets), repeat=2):
-        d = int(inner.distance_units_from(x)[y])
-        if x == y or d >= INF:
-            continue
-        bound = exp_lower(d)
-        p, q = bound.numerator * totals[x], bound.denominator * totals[y]
-        assert all(a * q <= p * b for a, b in zip(rows[x], rows[y], strict=True))
-        assert holds(list(inner.distance_units_from(x)), metric.mass_units, metric.requirement, 0.3, 0.5)
-    report = mechanism.certify(margin=0.2)
-    step = next(row for row in report["by_exponent"] if Fraction(row["exponent"]) > mechanism.exponent)
-    assert step["edges_over"] > 0
+@pytest.mark.parametrize("option", ["exponent", "margin"])
+def test_no_exponent_can_be_asked_for(option):
+    with pytest.raises(TypeError):
+        ge.ElasticMechanism(dead_end(), **{option: HALF})
+    assert ge.ElasticMechanism(dead_end()).exponent == HALF
 
 
 def test_loss_is_the_worst_log_ratio():
@@ -158,12 +130,6 @@ def test_weights_fall_by_at_most_the_stated_factor_exactly(exponent):
         high, low = weights.exact(d), weights.exact(d + 1)
         assert low <= high <= bound * low
     assert weights.period == pytest.approx(math.log(2) * 2**13 / float(exponent), rel=1e-3)
-
-
-@pytest.mark.parametrize("bad", [0, -0.5, 1.5, math.nan])
-def test_bad_exponents_are_refused(bad):
-    with pytest.raises((ge.InputError, ValueError)):
-        exponent_fraction(bad)
 
 
 @pytest.mark.jit  # 3,600 cells: the border must be far away

@@ -20,17 +20,13 @@ from ._common import LATLON, geo_command, show_progress
     "-o", "--output", required=True, metavar="OUT", help="The .geox (phones, pages) or .geoelastic file to write."
 )
 @click.option("--measure", default="mass", show_default=True, help="Output measure: mass, uniform or mass^GAMMA.")
-@click.option(
-    "--exponent",
-    help="1/2, a larger fraction that was certified, or 'certified' to find it [default: 1/2, or 1 if sharpened].",
-)
 @click.option("--sharpen", "sharp", is_flag=True, help="Sharpen the region: far less noise for the same promise.")
 @click.option(
     "--client", is_flag=True, help="Also write geolocation.js beside it: the client as one script for web pages."
 )
 def command(
-    file: str, center: tuple[float, float] | None, size_km: float | None, output: str, measure: str,
-    exponent: str | None, sharp: bool, client: bool,
+    file: str, center: tuple[float, float] | None, size_km: float | None, output: str, measure: str, sharp: bool,
+    client: bool,
 ) -> dict[str, Any]:  # fmt: skip
     """Cut a region from FILE whose mechanism is private by itself: reports come from inside it and stay inside it.
 
@@ -42,9 +38,7 @@ def command(
     if (center is None) != (size_km is None):
         raise InputError("'--center' and '--size' must be given together, or neither for the whole map")
     area = None if center is None or size_km is None else Area.around(*center, size_km=size_km)
-    told = make_extract(
-        file, output, area=area, output=measure, exponent=exponent, sharp=sharp, client=client, progress=show_progress()
-    )
+    told = make_extract(file, output, area=area, output=measure, sharp=sharp, client=client, progress=show_progress())
     text = (
         f"{told['output']}: {told['bytes'] / 1000:.0f} kB, {told['km'][0]:g} x {told['km'][1]:g} km, "
         f"{told['locations']} locations, {told['secret']} of them can be hidden, "

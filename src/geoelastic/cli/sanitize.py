@@ -29,7 +29,6 @@ _GUARD = ("low", "medium", "high")
 @click.option(
     "--measure", default="mass", show_default=True, help="Elastic: output measure (mass, uniform, mass^GAMMA)."
 )
-@click.option("--certified", is_flag=True, help="Elastic: the largest exponent that a check of all edges allows.")
 @click.option("--remap", is_flag=True, help="Elastic: replace each report by the best guess under the mass as prior.")
 @click.option("--sticky", "sticky_key", metavar="KEY", help="Elastic: the same report for the same place; made if new.")
 @click.option("--epsilon", type=float, help="Laplace: epsilon per metre [default: l* within r_small of FILE].")

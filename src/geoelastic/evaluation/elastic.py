@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Channels of a metric: exp(-beta d) over its locations, and the paper's evaluation as it was really run.
+"""Channels of a metric: exp(-d/2) over its locations, and the paper's evaluation as it was really run.
 
 All of them come from one table of distances, from each location that holds a place to every location: it is the costly
 part, computed once (whole units of level, exact). The weights are the mechanism's own integers.
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from ..errors import InputError, require_positive
 from ..levels import UNREACHABLE, FloatArray, IntArray, level_to_units
 from ..mechanism.measures import output_measure
-from ..mechanism.weights import exponent_fraction, make_weights
+from ..mechanism.weights import HALF, WHOLE, Weights, make_weights
 from ..progress import progress_bar
 from .areas import StudyArea
 from .channel import Channel, Outputs, channel_from_matrix
@@ -114,17 +114,19 @@ def _outputs(metric: Any, locations: IntArray | slice = slice(None)) -> Outputs:
 
 
 def elastic_channel(
-    table: DistanceTable, *, output: str | FloatArray = "mass", exponent: float = 0.5, name: str | None = None
+    table: DistanceTable, *, output: str | FloatArray = "mass", sharpened: bool = False, name: str | None = None
 ) -> Channel:
-    """K(x)(z) proportional to mu(z) exp(-exponent d(x, z)), with full support.
+    """K(x)(z) proportional to mu(z) exp(-d(x, z)/2), with full support: d-private for every metric and measure.
 
-    With exponent 1/2 it is d-private for every metric and measure; a larger one has to be earned by the caller.
+    `sharpened`: the table is of the metric that a certified relief lets reports go by, and all of d' counts.
     """
     metric = table.metric
     if table.cut is not None:
         raise InputError("'table' must have no cut: a mechanism with a guarantee reports everywhere")
     measure, cells = output_measure(metric, output), metric.locations.area_cells.astype(np.float64)
-    weight_of = _weight_by_units(exponent, int(table.units.max(where=table.units < UNREACHABLE, initial=0)))
+    table_of_weights = make_weights(WHOLE if sharpened else HALF)
+    farthest = int(table.units.max(where=table.units < UNREACHABLE, initial=0))
+    weight_of = _weight_by_units(table_of_weights, farthest)
     fenced = metric.fence[table.inputs] > 0
 
     def weights(start: int, stop: int) -> FloatArray:
@@ -133,7 +135,7 @@ def elastic_channel(
         mu = np.where(fenced[:, None], cells[start:stop], measure[start:stop])
         return mu * weight_of[np.minimum(units, len(weight_of) - 1)]
 
-    label = name or f"elastic, output by {output if isinstance(output, str) else 'measure'}, exponent {exponent:g}"
+    label = name or f"elastic, output by {output if isinstance(output, str) else 'measure'}"
     return _normalised(label, table, weights, _outputs(metric), sound=True)
 
 
@@ -144,9 +146,8 @@ def mechanism_channel(mechanism: Any, prior: Prior, *, name: str = "mechanism") 
     return channel_from_matrix(name, matrix, _outputs(mechanism.metric), rows)
 
 
-def _weight_by_units(exponent: float, most: int) -> FloatArray:
+def _weight_by_units(weights: Weights, most: int) -> FloatArray:
     """The mechanism's weight at each whole distance up to `most`, and then 0 for whatever lies beyond."""
-    weights = make_weights(exponent_fraction(exponent))
     shell, place = np.divmod(np.arange(most + 1), weights.period)
     return np.append(weights.table[place] * np.exp2(-shell.astype(np.float64)), 0.0)
 
@@ -189,7 +190,7 @@ def paper_channel(
         outputs, column = _single_cells(metric, cells), _column_of(table, metric.locations.owner.ravel()[cells])
         label = "as in the paper, in the box (no guarantee)"
     count = outputs.side.astype(np.float64) ** 2
-    weight_of = _weight_by_units(0.5, level_to_units(cut))
+    weight_of = _weight_by_units(make_weights(HALF), level_to_units(cut))
 
     def weights(start: int, stop: int) -> FloatArray:
         at = column[start:stop]
@@ -218,21 +219,22 @@ def _normalised(name: str, table: DistanceTable, weights: Any, outputs: Outputs,
 
 
 def expected_errors(
-    metric: Any, locations: IntArray, *, output: str | FloatArray = "mass", exponent: float = 0.5,
-    cut: float | None = None, workers: int = 2, progress: bool = False,
+    metric: Any, locations: IntArray, *, output: str | FloatArray = "mass", cut: float | None = None,
+    workers: int = 2, progress: bool = False,
 ) -> FloatArray:  # fmt: skip
     """Expected metres between the centre of each of `locations` and its report over the whole map: the paper's E(x).
 
     With a `cut` nothing is reported beyond that level, as in the paper's program (no guarantee).
     """
     outputs, measure = _outputs(metric), output_measure(metric, output)
-    beyond = None if cut is None else _weight_by_units(exponent, level_to_units(cut))
+    half = make_weights(HALF)
+    beyond = None if cut is None else _weight_by_units(half, level_to_units(cut))
     result = np.empty(len(locations))
 
     def one(k: int) -> None:
         units = metric.distance_units_from(int(locations[k]), cut)
         farthest = int(units.max(where=units < UNREACHABLE, initial=0))
-        weight_of = _weight_by_units(exponent, farthest) if beyond is None else beyond
+        weight_of = _weight_by_units(half, farthest) if beyond is None else beyond
         row = measure * weight_of[np.minimum(units, len(weight_of) - 1)]
         result[k] = expected_distance((row / row.sum())[None, :], metric.xy[locations[k]][None, :], outputs)[0]
 

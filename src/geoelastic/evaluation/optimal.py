@@ -70,9 +70,9 @@ def _privacy(both: IntArray, distances: FloatArray, n: int) -> sparse.csr_array:
     return sparse.csr_array((values, (np.tile(rows, 2), np.concatenate([left, right]))), shape=(m, n * n))
 
 
-def exponential_matrix(distances: FloatArray, measure: FloatArray, *, exponent: float = 0.5) -> FloatArray:
-    """The exponential mechanism on the same small set, mu(z) exp(-exponent d)."""
-    weights = measure[None, :] * np.exp(-exponent * distances)
+def exponential_matrix(distances: FloatArray, measure: FloatArray) -> FloatArray:
+    """The exponential mechanism on the same small set, mu(z) exp(-d/2)."""
+    weights = measure[None, :] * np.exp(-distances / 2)
     normalised: FloatArray = weights / weights.sum(axis=1, keepdims=True)
     return normalised
 

@@ -123,7 +123,7 @@ class AreaStudy:
             reporting_metric(study.metric), self.prior, workers=study.workers, progress=study.progress
         )
         output = study.metric.relief.output
-        return elastic_channel(table, output=output, exponent=1.0, name=f"elastic, sharpened, output by {output}")
+        return elastic_channel(table, output=output, sharpened=True, name=f"elastic, sharpened, output by {output}")
 
     def _laplace(self, name: str, epsilon: float) -> Channel | AsRun:
         if name == "paper-run":

@@ -2,9 +2,8 @@
 """`ElasticMechanism`: the exponential mechanism over a metric, with full support and exact integer weights.
 
 K(x)(z) = measure(z) w(d(x, z)) / S(x). With exponent 1/2 it is d-private for any metric and any measure: the weights
-differ by at most e^(d/2) and so do the normalisers. A larger exponent is d-private if |ln S(x) - ln S(x')| <= (1 -
-exponent) x (edge's level) on every edge, which `certify` checks. A metric with a relief (`sharpen`) lets reports go by
-other, certified distances with exponent 1, and errs much less.
+differ by at most e^(d/2) and so do the normalisers. A metric with a relief (`sharpen`) lets reports go by other,
+certified distances with exponent 1, and errs much less. There is no other exponent to choose: none would be private.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from __future__ import annotations
 import math
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
-from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -24,14 +22,13 @@ from .. import _kernels as kernels
 from ..errors import FrameError, InputError, require_count
 from ..levels import UNREACHABLE, FloatArray, IntArray
 from ..metric import Metric
-from ..metric.extract import inner_metric
 from ..metric.relief import reporting_metric
 from ..metric.threads import worker_count
 from .measures import output_measure
 from .randomness import RandomSource, SeededRandom, SystemRandom
 from .sampler import Sampler, draw_full
 from .shared import Group, SharedSampler, groups_of
-from .weights import HALF, exponent_fraction, make_weights
+from .weights import HALF, WHOLE, make_weights
 
 __all__ = ["ElasticMechanism"]
 
@@ -45,48 +42,34 @@ class ElasticMechanism:
     few milliseconds. References: McSherry and Talwar 2007; Chatzikokolakis, Palamidessi and Stronati 2015.
 
     `output`: "mass" (default), "uniform", "mass^GAMMA", or numbers, one a location; `never`: a mask of what must not
-    be reported. `exponent`: 1/2, or a larger one that `certify` has shown to be private, or "certified" to find it;
-    with a `margin`, for the metric `guarantee`, whose paths and secrets keep that part of the side from the border.
-    By default a metric that was sharpened for `output` reports by its relief: with exponent 1 over the distances of
-    `reporting`, private for `metric`.
+    be reported. Reports go by half of each distance of `metric` or, if it was sharpened for `output`, by its relief:
+    by all of each distance of `reporting`, private for `metric`.
     """
 
     _lazy = True
 
     def __init__(
-        self, metric: Metric, *, output: str | npt.ArrayLike = "mass", exponent: float | Fraction | str | None = None,
-        margin: float = 0.0, never: npt.ArrayLike | None = None, lazy: bool = True,
+        self, metric: Metric, *, output: str | npt.ArrayLike = "mass", never: npt.ArrayLike | None = None,
+        lazy: bool = True,
     ) -> None:  # fmt: skip
-        self._metric = self.guarantee = self.reporting = metric
-        self._lazy = lazy and metric.by_paths
-        self._measure = output_measure(metric, output, never=never)
-        self.output = output if isinstance(output, str) else "given"
-        if exponent is None:
-            sharp = metric.relief is not None and output == metric.relief.output and never is None
-            exponent, self.reporting = (Fraction(1), reporting_metric(metric)) if sharp else (HALF, metric)
-        if isinstance(exponent, str):
-            if exponent != "certified":
-                raise InputError(f"'exponent' must be a number in (0, 1] or 'certified', got {exponent!r}")
-            from .certify import certify
-
-            exponent = Fraction(certify(self, margin=margin)["exponent"])
-            if margin > 0:
-                self.guarantee = inner_metric(metric, margin)
-                self._metric = replace(metric, framed=~self.guarantee.secret[metric.locations.owner])
-                self.reporting = self._metric
-        self._weights = make_weights(exponent_fraction(exponent))
+        measure = output_measure(metric, output, never=never)
+        sharp = metric.relief is not None and isinstance(output, str) and output == metric.relief.output
+        self._begin(metric, measure, output if isinstance(output, str) else "given", sharp and never is None, lazy)
 
     @classmethod
-    def from_measure(cls, metric: Metric, measure: IntArray, *, output: str, exponent: Fraction) -> ElasticMechanism:
+    def from_measure(cls, metric: Metric, measure: IntArray, *, output: str) -> ElasticMechanism:
         """With the very integers of a measure that was made before: what `output` names need not be computed again. A
-        relief is used if the metric has one."""
+        relief is used if the metric has one; that it holds for these integers is what `verify` checks."""
         mechanism = cls.__new__(cls)
-        mechanism._metric = mechanism.guarantee = metric
-        mechanism.reporting = reporting_metric(metric)
-        mechanism._measure, mechanism.output = measure, output
-        mechanism._weights = make_weights(exponent)
         measure.setflags(write=False)
+        mechanism._begin(metric, measure, output, metric.relief is not None, True)
         return mechanism
+
+    def _begin(self, metric: Metric, measure: IntArray, output: str, sharp: bool, lazy: bool) -> None:
+        self._metric, self._measure, self.output = metric, measure, output
+        self._lazy = lazy and metric.by_paths
+        self.reporting = reporting_metric(metric) if sharp else metric
+        self._weights = make_weights(WHOLE if sharp else HALF)
 
     def twin(self) -> ElasticMechanism:
         """The same mechanism with a search workspace of its own, for another thread."""
@@ -192,12 +175,6 @@ class ElasticMechanism:
         if np.any((p > 0) != (q > 0)):
             return math.inf
         return float(np.abs(np.log(p[possible] / q[possible])).max())
-
-    def certify(self, **options: Any) -> dict[str, Any]:
-        """The largest exponent in [1/2, 1] that is d-private for this metric and measure; see `certify.certify`."""
-        from .certify import certify
-
-        return certify(self, **options)
 
     def expected_errors(self, **options: Any) -> dict[str, FloatArray]:
         """Expected error and quantiles for many locations; see `errors.expected_errors`."""

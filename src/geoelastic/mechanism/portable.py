@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any
 
 from ..errors import FileError
@@ -41,5 +40,4 @@ def load_mechanism(path: str | os.PathLike[str]) -> ElasticMechanism:
     metric, head, arrays = read_portable(path)
     if "measure" not in arrays or arrays["measure"].size != metric.n:
         raise FileError(f"{os.fspath(path)}: says nothing about how to report: the array 'measure' is missing")
-    exponent = Fraction(*head["exponent"])
-    return ElasticMechanism.from_measure(metric, arrays["measure"], output=head["output"], exponent=exponent)
+    return ElasticMechanism.from_measure(metric, arrays["measure"], output=head["output"])

@@ -47,7 +47,6 @@ def choose_mechanism(
     metric: Any,
     *,
     measure: str = "mass",
-    certified: bool = False,
     sticky_key: str | Path | None = None,
     user: str = "",
     remap: bool = False,
@@ -63,7 +62,7 @@ def choose_mechanism(
         raise InputError("epsilon, error and Location Guard levels belong to the mechanism 'laplace'")
     if metric is None:
         raise InputError("the elastic mechanism needs a map: give the file of a metric")
-    mechanism: Any = ElasticMechanism(metric, output=measure, exponent="certified" if certified else None)
+    mechanism: Any = ElasticMechanism(metric, output=measure)
     if remap and sticky_key is not None:
         raise InputError("a report can be sticky or remapped, not both")
     if remap:

@@ -78,13 +78,12 @@ def _of_tiles(
     metric: Metric | None,
     *,
     measure: str,
-    certified: bool,
     remap: bool,
     sticky_key: str | None,
     **laplace: Any,
 ) -> TiledMechanism | None:
     """The mechanism that opens only the tiles it needs, if the metric is in tiles and nothing asks for all of them."""
-    whole = certified or remap or sticky_key is not None or measure not in ("mass", "uniform")
+    whole = remap or sticky_key is not None or measure not in ("mass", "uniform")
     misplaced = any(value is not None for value in laplace.values())
     if kind != "elastic" or whole or misplaced or not isinstance(metric, TiledMetric):
         return None

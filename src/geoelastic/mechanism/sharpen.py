@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -92,15 +91,16 @@ class _Search:
     def __init__(self, metric: Metric, measure: IntArray, output: str, workers: int | None, progress: bool) -> None:
         self._metric, self._measure, self._output = metric, measure, output
         self._workers, self._progress = workers, progress
+        self._key = Relief.key(metric)
 
     def log_totals(
         self, height: npt.NDArray[Any] | None, title: str, only: npt.NDArray[np.bool_] | None = None
     ) -> FloatArray:
         """ln S in level units by the heights (None: by half of each distance), 0 inside fences and where not asked."""
-        metric, exponent = self._metric, Fraction(1, 2)
+        metric = self._metric
         if height is not None:
-            metric, exponent = replace(metric, graph=lowered(metric.graph, height), scale=None, place=None), Fraction(1)
-        mechanism = ElasticMechanism.from_measure(metric, self._measure, output=self._output, exponent=exponent)
+            metric = replace(metric, relief=Relief(height, self._output, self._key))
+        mechanism = ElasticMechanism.from_measure(metric, self._measure, output=self._output)
         asked = (metric.fence == 0) & (only if only is not None else True)
         totals = weight_totals(
             mechanism, [mechanism.weights], only=asked, workers=self._workers, progress=self._progress, title=title

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,6 @@ from ..metric.relief import Relief
 from ..store import read_container, require_writable, write_container
 from .elastic import ElasticMechanism
 from .sharpen import sharpen
-from .weights import HALF
 
 __all__ = ["sharpen_file"]
 
@@ -59,7 +59,7 @@ def sharpen_file(
     before, after = (
         float(mechanism.expected_errors(locations=places, workers=workers)["mean"].mean())
         for mechanism in (
-            ElasticMechanism(sharp, output=measure, exponent=HALF),
+            ElasticMechanism(replace(sharp, relief=None), output=measure),
             ElasticMechanism(sharp, output=measure),
         )
     )

@@ -27,7 +27,7 @@ from ..metric.tiled_metric import BLOCK_CELLS, TiledMetric
 from ..metric.tiled_search import TiledSearch
 from .randomness import RandomSource, SeededRandom, SystemRandom
 from .sampler import Line, Sampler
-from .weights import HALF, Weights, exponent_fraction, make_weights
+from .weights import HALF, Weights, make_weights
 
 __all__ = ["TiledMechanism"]
 
@@ -49,9 +49,9 @@ class TiledMechanism:
     #: A relief needs sums over the whole map from every location: not for maps that are built in tiles.
     sharpened = False
 
-    def __init__(self, metric: TiledMetric, *, output: str = "mass", exponent: float | Fraction = HALF) -> None:
+    def __init__(self, metric: TiledMetric, *, output: str = "mass") -> None:
         self.metric, self.output = metric, output
-        self.weights = make_weights(exponent_fraction(exponent))
+        self.weights = make_weights(HALF)
         self._blocks: IntArray = np.array(metric.measure_totals(output)["block_units"], np.int64)
         self._sampler, self._lock = _TiledSampler(metric, output, self.weights, self._blocks), Lock()
 

@@ -21,14 +21,15 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from ..errors import InputError
 from ..levels import LEVEL_BITS, IntArray
 
-__all__ = ["HALF", "Weights", "exponent_fraction", "make_weights"]
+__all__ = ["HALF", "WHOLE", "Weights", "make_weights"]
 
 #: exp(-d/2): half of the level pays for the distance to the report, half for the normaliser that differs from place
 #: to place.
 HALF = Fraction(1, 2)
+#: exp(-d'): all of it, over a relief that leaves the normaliser its part edge by edge.
+WHOLE = Fraction(1)
 TOP_BITS = 31
 
 
@@ -57,14 +58,6 @@ class Weights:
         """w(D) as a fraction."""
         shell, place = divmod(int(units), self.period)
         return Fraction(int(self.table[place]), 2**shell)
-
-
-def exponent_fraction(exponent: float | Fraction) -> Fraction:
-    """The exponent as an exact fraction, rounded down to a 1024th unless it is given as a fraction."""
-    value = exponent if isinstance(exponent, Fraction) else Fraction(int(float(exponent) * 1024), 1024)
-    if not 0 < value <= 1:
-        raise InputError(f"'exponent' must be in (0, 1], got {exponent!r}")
-    return value
 
 
 def _step(exponent: Fraction) -> tuple[int, int]:

@@ -30,7 +30,7 @@ from .metric import Metric
 from .threads import in_parts
 from .tiled_metric import TiledMetric
 
-__all__ = ["extract", "inner_metric", "short_locations"]
+__all__ = ["extract", "short_locations"]
 
 REVEALS = (
     "Who serves this file learns that somebody asked for this region, and when. "
@@ -151,22 +151,3 @@ def short_locations(cut: Metric, *, workers: int | None = None) -> npt.NDArray[n
     short = np.zeros(cut.n, bool)
     short[sources] = ~np.concatenate(parts) if parts else False
     return short
-
-
-def inner_metric(metric: Metric, margin: float, *, workers: int | None = None, progress: bool = False) -> Metric:
-    """The same locations with paths only among those that keep `margin` (a part of the shorter side) from the border.
-
-    Its distances are at least those of `metric`; the locations whose balls hold what is required even so are its
-    secrets, all others belong to its frame.
-    """
-    if not 0 <= margin < 0.5:
-        raise InputError(f"'margin' must be in [0, 0.5), a part of the map's side, got {margin!r}")
-    kept = metric.locations.inside(round(margin * min(metric.grid.shape)))
-    tail, tip, weight = metric.graph.edges()
-    both = kept[tail] & kept[tip]
-    graph = Graph.from_edges(metric.n, tail[both], tip[both], weight[both])
-    inner = replace(metric, graph=graph, scale=None, place=None, certificate={}, relief=None)
-    beyond = ~kept | ~metric.secret | short_locations(inner, workers=workers)
-    if np.all(beyond | (metric.fence > 0)):
-        raise InputError(f"'margin' must leave locations with enough crowd inside it, got {margin:g}")
-    return certified(replace(inner, framed=beyond[metric.locations.owner]), workers=workers, progress=progress)

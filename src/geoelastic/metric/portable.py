@@ -93,6 +93,10 @@ def read_portable(path: str | os.PathLike[str]) -> tuple[Metric, dict[str, Any],
         raise FileError(f"{target}: cannot be read: {(error.strerror or type(error).__name__).lower()}") from None
     head, body = _opened(target, content)
     try:
+        if head["exponent"] != ([1, 1] if "relief" in head else [1, 2]):
+            raise FileError(
+                f"{target}: its reports have an exponent that is not private for any map: build the file again"
+            )
         arrays = _arrays(head["arrays"], body)
         tables = {"locations": pa.table({name: arrays[name] for name in _COLUMNS if name in arrays})}
         if "edge_i" in arrays:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ SCRIPT = "geolocation.js"
 
 
 def make_extract(
-    file: str, target: str, *, area: Area | None = None, output: str = "mass", exponent: str | None = None,
+    file: str, target: str, *, area: Area | None = None, output: str = "mass",
     sharp: bool = False, client: bool = False, progress: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
     """Cut `area` from a metric (all of it, if None) and write it as ``.geox`` or ``.geoelastic``, sharpened if `sharp`;
@@ -36,11 +35,7 @@ def make_extract(
     if sharp:
         part = sharpen(part, output=output, progress=progress)
     if path.suffix == ".geox":
-        try:
-            chosen: Any = exponent if exponent in (None, "certified") else Fraction(exponent)
-        except (ValueError, ZeroDivisionError):
-            raise InputError(f"'exponent' must be a fraction such as 1/2, or 'certified', got {exponent!r}") from None
-        size = save_mechanism(ElasticMechanism(part, output=output, exponent=chosen), path)
+        size = save_mechanism(ElasticMechanism(part, output=output), path)
     else:
         part.save(path)
         size = path.stat().st_size
