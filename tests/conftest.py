@@ -40,8 +40,9 @@ def certain_chance(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
     """
     if request.node.get_closest_marker("system_random"):
         return
+    from geoelastic import randomness
     from geoelastic.fences import choice
-    from geoelastic.mechanism import randomness, sticky
+    from geoelastic.mechanism import sticky
 
     stream, lock = randomness.SeededRandom(request.node.nodeid.encode()), threading.Lock()
 

@@ -12,13 +12,13 @@ from scipy import stats
 
 import geoelastic as ge
 from geoelastic.errors import InputError
-from geoelastic.mechanism.audit import AuditResult, ElasticClaim, Finding, LaplaceClaim, audit, audit_table
-from geoelastic.mechanism.audit.loss import loss_bound
-from geoelastic.mechanism.audit.result import judge
+from geoelastic.evaluation.audit import AuditResult, ElasticClaim, Finding, LaplaceClaim, audit, audit_table
+from geoelastic.evaluation.audit.loss import loss_bound
+from geoelastic.evaluation.audit.result import judge
 from geoelastic.mechanism.laplace import PlanarLaplace
-from geoelastic.mechanism.placement import Placement
-from geoelastic.mechanism.randomness import SeededRandom
 from geoelastic.mechanism.sticky import Sticky
+from geoelastic.randomness import SeededRandom
+from geoelastic.reports.placement import Placement
 
 EPSILON = 2 / 500
 DRAWS = 2000

@@ -13,7 +13,7 @@ import pytest
 from geoelastic.bench import build, error, growth, merging, paths, report, scale, strategies
 from geoelastic.bench._seams import seam_rows
 from geoelastic.bench._tools import markdown, synthetic_mass
-from geoelastic.scale import InlineEngine, Job
+from geoelastic.tiles import InlineEngine, Job
 
 pytestmark = pytest.mark.jit  # whole metrics are built here
 

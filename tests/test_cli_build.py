@@ -17,8 +17,8 @@ from click.testing import CliRunner, Result
 import geoelastic as ge
 from geoelastic.cli import main
 from geoelastic.pipeline import Config, _tiled_mass, make_mass
-from geoelastic.scale import InlineEngine
-from geoelastic.scale.quality import goes_by_parts
+from geoelastic.tiles import InlineEngine
+from geoelastic.tiles.quality import goes_by_parts
 
 pytestmark = pytest.mark.jit  # whole metrics are built here
 

@@ -8,12 +8,12 @@ import pytest
 
 from geoelastic.area import Area
 from geoelastic.errors import InputError
-from geoelastic.fences.attack import ESTIMATORS, attack, visible_endpoints
+from geoelastic.evaluation.fence_attack import ESTIMATORS, attack, visible_endpoints
+from geoelastic.evaluation.fence_trial import compare_with_circle, drawn_fences, given_fences, known_cases, trace_cases
 from geoelastic.fences.crowds import area_crowd
 from geoelastic.fences.places import Place
 from geoelastic.fences.shapes import disc
-from geoelastic.fences.trial import compare_with_circle, drawn_fences, given_fences, known_cases, trace_cases
-from geoelastic.mechanism.randomness import SeededRandom
+from geoelastic.randomness import SeededRandom
 from geoelastic.sources.traces import Trace, read_traces
 
 LAT, LON = 48.85, 2.35

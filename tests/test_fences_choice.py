@@ -19,7 +19,7 @@ from geoelastic.fences.places import Place
 from geoelastic.fences.shapes import cells_to_shape, fences_to_cells
 from geoelastic.fences.suggest import draw_fence, suggest_fences
 from geoelastic.locations import Grid, uniform
-from geoelastic.mechanism.randomness import SeededRandom
+from geoelastic.randomness import SeededRandom
 
 GRID = Grid.of_shape((24, 20), 100.0, (48.85, 2.35))
 

@@ -15,8 +15,8 @@ from click.testing import CliRunner, Result
 
 import geoelastic as ge
 from geoelastic.cli import main
+from geoelastic.evaluation.commuters import synthetic_commuters
 from geoelastic.fences import read_fences, read_named_fences
-from geoelastic.fences.commuters import synthetic_commuters
 
 GEOLIFE = "gps/geolife_sample_skmob.txt.gz"
 

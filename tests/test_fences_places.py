@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from geoelastic.errors import InputError, MissingExtraError
-from geoelastic.fences.commuters import synthetic_commuters
+from geoelastic.evaluation.commuters import synthetic_commuters
 from geoelastic.fences.places import find_places, local_clock
 from geoelastic.fences.stays import Stay, find_stays, weighted_median
 from geoelastic.sources.traces import Trace, haversine_m, read_traces

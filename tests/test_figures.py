@@ -39,8 +39,8 @@ from geoelastic.figures.page import picture_page, report_page
 from geoelastic.figures.picture import credit_of, edges_of
 from geoelastic.figures.sample import sample_places
 from geoelastic.locations import Grid
-from geoelastic.mechanism.randomness import SeededRandom
 from geoelastic.metric import Metric, build_metric
+from geoelastic.randomness import SeededRandom
 
 pytestmark = pytest.mark.jit  # whole metrics are built here
 

@@ -15,7 +15,7 @@ from scipy.special import lambertw
 from geoelastic.errors import InputError, OutsideError
 from geoelastic.locations import Grid
 from geoelastic.mechanism.laplace import GridLaplace, PlanarLaplace, corrected_epsilon
-from geoelastic.mechanism.randomness import ReplayRandom, SeededRandom
+from geoelastic.randomness import ReplayRandom, SeededRandom
 from statistical.toolbox import assert_chi_square, assert_distribution, assert_mean
 
 PLACES = {

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from geoelastic.accounts.accounting import best_costs, cost, level_within, reports_within, rho, rho_to_epsilon
+from geoelastic.accounts.ledger import Account, Ledger, updating
 from geoelastic.errors import FileError, InputError
 from geoelastic.levels import LN2
-from geoelastic.mechanism.accounting import best_costs, cost, level_within, reports_within, rho, rho_to_epsilon
-from geoelastic.mechanism.ledger import Account, Ledger, updating
 
 
 def test_the_figures_of_the_theory() -> None:

@@ -11,7 +11,7 @@ import pytest
 from geoelastic import pipeline
 from geoelastic.errors import InputError
 from geoelastic.mass import Linear, Quadratic, Step
-from geoelastic.metric import load
+from geoelastic.opening import load
 from geoelastic.pipeline import Config, run
 
 pytestmark = pytest.mark.jit  # whole metrics are built here

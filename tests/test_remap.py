@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import geoelastic as ge
 from geoelastic.errors import InputError
 from geoelastic.mechanism.laplace import PlanarLaplace
-from geoelastic.mechanism.randomness import SeededRandom
 from geoelastic.mechanism.remap import LOSSES, Remapped, RemappedLaplace, best_guess
+from geoelastic.randomness import SeededRandom
 
 coordinate = st.integers(-50, 50).map(lambda k: 100.0 * k)
 weighted_points = st.lists(st.tuples(coordinate, coordinate, st.integers(1, 9)), min_size=1, max_size=8)

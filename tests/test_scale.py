@@ -20,11 +20,11 @@ from click.testing import CliRunner
 import geoelastic as ge
 from geoelastic.cli import main
 from geoelastic.errors import CheckError, FileError, InputError, MassError
-from geoelastic.metric.tiled_metric import open_tiles
 from geoelastic.pipeline import Config, make_mass
-from geoelastic.scale import DaskEngine, InlineEngine, Job, build_tiles, mass_as_before, update_tiles
-from geoelastic.scale import engine as engine_module
-from geoelastic.scale.quality import goes_by_parts, quality_in_parts
+from geoelastic.tiles import DaskEngine, InlineEngine, Job, build_tiles, mass_as_before, update_tiles
+from geoelastic.tiles import engine as engine_module
+from geoelastic.tiles.metric import open_tiles
+from geoelastic.tiles.quality import goes_by_parts, quality_in_parts
 from tiled_maps import LEVELS, TILE, folder_digest, small_mass
 
 pytestmark = pytest.mark.jit
@@ -85,7 +85,7 @@ def test_a_build_that_was_killed_goes_on(clean: Path, tmp_path: Path) -> None:
 import os, signal, sys, threading
 sys.path.insert(0, sys.argv[2])
 from tiled_maps import *
-from geoelastic.scale import *
+from geoelastic.tiles import *
 
 class Dying(InlineEngine):
     def run(self, jobs):
@@ -198,7 +198,7 @@ def test_what_cannot_be_built_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_failed_check_is_not_a_metric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from geoelastic.metric import tiled_stages
+    from geoelastic.tiles import stages as tiled_stages
 
     def raised(neighbours: Any, scale: Any, *_: Any, **__: Any) -> Any:
         return scale * 3

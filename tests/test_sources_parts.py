@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import geoelastic as ge
-from geoelastic.scale.engine import InlineEngine
-from geoelastic.scale.quality import quality_in_parts
+from geoelastic.tiles.engine import InlineEngine
+from geoelastic.tiles.quality import quality_in_parts
 from test_sources_osm import opl
 
 AREA = ge.Area.around(47, 8, size_km=20)

@@ -18,11 +18,11 @@ from pyarrow import parquet
 import geoelastic as ge
 from geoelastic.cli import main
 from geoelastic.errors import FileError, FrameError, InputError, OutsideError
-from geoelastic.mechanism import tables
-from geoelastic.mechanism.placement import Placement, Tally
-from geoelastic.mechanism.release import charge, choose_mechanism
 from geoelastic.mechanism.sticky import KeyedRandom, Sticky, load_key, new_key
-from geoelastic.mechanism.tables import sanitize_arrays
+from geoelastic.release.choose import charge, choose_mechanism
+from geoelastic.reports import tables
+from geoelastic.reports.placement import Placement, Tally
+from geoelastic.reports.tables import sanitize_arrays
 from geoelastic.sources.streams import textfile
 from statistical.toolbox import assert_draws
 

@@ -22,17 +22,17 @@ from geoelastic.cli import main
 from geoelastic.cli._describe import describe
 from geoelastic.errors import FileError, FrameError, InputError, OutsideError
 from geoelastic.levels import units_to_mass
-from geoelastic.mechanism.randomness import SeededRandom
 from geoelastic.mechanism.sticky import metric_id
-from geoelastic.mechanism.tables import sanitize_arrays
 from geoelastic.mechanism.tiled import TiledMechanism, _TiledLine, _TiledSampler
-from geoelastic.metric import tiled_search
 from geoelastic.metric.conformal import conformal_graph
 from geoelastic.metric.extract import extract
-from geoelastic.metric.tiled_metric import TiledMetric, open_tiles
-from geoelastic.metric.tiled_search import TiledSearch
-from geoelastic.metric.tiles import Box, Tiling
-from geoelastic.scale import InlineEngine, build_tiles
+from geoelastic.randomness import SeededRandom
+from geoelastic.reports.tables import sanitize_arrays
+from geoelastic.tiles import InlineEngine, build_tiles
+from geoelastic.tiles import search as tiled_search
+from geoelastic.tiles.metric import TiledMetric, open_tiles
+from geoelastic.tiles.plan import Box, Tiling
+from geoelastic.tiles.search import TiledSearch
 from statistical.toolbox import assert_chi_square
 from tiled_maps import LEVELS, TILE, small_mass
 

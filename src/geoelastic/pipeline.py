@@ -33,7 +33,7 @@ from .store import require_writable
 
 if TYPE_CHECKING:
     from .metric import Metric
-    from .scale import Engine
+    from .tiles import Engine
 
 __all__ = ["Config", "make_mass", "run"]
 
@@ -161,7 +161,7 @@ def _build(config: Config, mass: Mass, work: Path, *, progress: bool) -> Metric:
 
 
 def _run_tiles(config: Config, output: str, *, resume: bool, progress: bool) -> Metric:
-    from .scale import DEFAULT_TILE, DaskEngine, build_tiles, update_tiles
+    from .tiles import DEFAULT_TILE, DaskEngine, build_tiles, update_tiles
 
     if config.method != "conformal" or config.layout == "uniform" or config.fences:
         raise InputError(
@@ -189,9 +189,9 @@ def _run_tiles(config: Config, output: str, *, resume: bool, progress: bool) -> 
 def _tiled_mass(config: Config, output: str, engine: Engine) -> Mass:
     """The mass of the source: read by parts where that is possible; for an update, on the grid and with the constants
     of the metric that is there."""
-    from .metric.tiled_metric import open_tiles
-    from .scale import mass_as_before
-    from .scale.quality import goes_by_parts, quality_in_parts
+    from .tiles import mass_as_before
+    from .tiles.metric import open_tiles
+    from .tiles.quality import goes_by_parts, quality_in_parts
 
     if config.source.endswith(".npy"):
         return make_mass(config)
@@ -210,7 +210,7 @@ def _tiled_mass(config: Config, output: str, engine: Engine) -> Mass:
 
 def _finished(target: Path, key: str | None) -> Metric | None:
     """The metric at `target` if an earlier run made it of exactly the same."""
-    from .metric import load
+    from .opening import load
 
     if key is None or not target.is_file():
         return None

@@ -12,7 +12,7 @@ from ..levels import FloatArray
 from ..mass import Mass
 from ..mechanism import ElasticMechanism
 from ..metric import Metric, build_metric
-from ..scale import Engine, build_tiles
+from ..tiles import Engine, build_tiles
 
 __all__ = ["seam_rows"]
 

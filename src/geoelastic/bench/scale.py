@@ -29,10 +29,10 @@ import numpy as np
 from ..errors import FrameError
 from ..mass import Mass
 from ..mechanism.tiled import TiledMechanism
-from ..metric.tiled_metric import TiledMetric, open_tiles
-from ..metric.tiles import MIN_TILE_CELLS
 from ..progress import progress_bar
-from ..scale import DEFAULT_TILE, DaskEngine, Engine, Job, build_tiles
+from ..tiles import DEFAULT_TILE, DaskEngine, Engine, Job, build_tiles
+from ..tiles.metric import TiledMetric, open_tiles
+from ..tiles.plan import MIN_TILE_CELLS
 from ._seams import seam_rows
 from ._tools import markdown, peak_gb, synthetic_mass, timed
 

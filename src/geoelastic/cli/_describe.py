@@ -41,7 +41,7 @@ def describe(metric: Metric, path: Path) -> dict[str, Any]:
 
 def _totals(metric: Metric) -> dict[str, Any]:
     """What is counted over all locations; the manifest of a metric in tiles tells it, and no tile is opened."""
-    from ..metric import TiledMetric
+    from ..tiles.metric import TiledMetric
 
     if isinstance(metric, TiledMetric):
         return metric.totals

@@ -37,7 +37,7 @@ def _carve_options(function: Any) -> Any:
 def list_(file: str, output: str | None) -> dict[str, Any]:
     """The fences of the metric FILE: number, locations, area; with -o, their outlines."""
     from ..fences import fence_outlines, fences_to_geojson
-    from ..metric import load
+    from ..opening import load
     from ..store import write_bytes
 
     metric = load(file)
@@ -98,7 +98,7 @@ def _refenced(
 ) -> dict[str, Any]:
     from ..evaluation.carving import carving_cost, rebuilt
     from ..fences import read_fences
-    from ..metric import load
+    from ..opening import load
     from ..store import require_writable
 
     require_writable(output)

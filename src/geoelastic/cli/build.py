@@ -71,7 +71,7 @@ def command(output: str, resume: bool, sharp: bool, **options: Any) -> dict[str,
     """
     from ..errors import InputError
     from ..mechanism.sharpen_file import sharpen_file
-    from ..metric import load
+    from ..opening import load
     from ..pipeline import Config, run
 
     begin = time.perf_counter()

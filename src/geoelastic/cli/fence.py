@@ -126,9 +126,9 @@ def attack(
     workplaces found in them; without, those of made-up commuters. Exit 1 if the fences are not at least three
     times harder.
     """
+    from ..evaluation.fence_trial import compare_with_circle, drawn_fences, given_fences, known_cases, trace_cases
     from ..fences import read_fences
-    from ..fences.trial import compare_with_circle, drawn_fences, given_fences, known_cases, trace_cases
-    from ..mechanism.randomness import SeededRandom
+    from ..randomness import SeededRandom
     from ..sources.traces import read_traces
 
     if traces:
@@ -168,7 +168,7 @@ def _one_trace(traces: tuple[str, ...], user: str | None) -> Trace:
 def _crowd_of(map_file: str | None, home: float | None, work: float | None, margin_m: float) -> CrowdOf:
     """What the fence of a place must hold; a place that is neither home nor work is treated as a home."""
     from ..fences.crowds import area_crowd, metric_crowd, osm_crowd
-    from ..metric import load
+    from ..opening import load
 
     def amount(label: str, for_home: float, for_work: float) -> float:
         given, default = (work, for_work) if label == "work" else (home, for_home)

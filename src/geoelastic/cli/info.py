@@ -16,6 +16,6 @@ from ._describe import describe
 @click.argument("file")
 def command(file: str) -> dict[str, Any]:
     """Show the area, the locations, the parameters, the certificate and the sources of a metric's FILE."""
-    from ..metric import load
+    from ..opening import load
 
     return describe(load(file), Path(file))

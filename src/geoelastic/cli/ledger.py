@@ -30,8 +30,8 @@ def show(ledger: str, user: str | None, level: float, delta: float) -> dict[str,
     """Show the reports in LEDGER (.json or .parquet) and both costs: pure (n d) and concentrated (zCDP, except with
     probability delta).
     """
+    from ..accounts.ledger import Ledger
     from ..errors import FileError
-    from ..mechanism.ledger import Ledger
 
     book = Ledger.load(ledger)
     if not book.users:
@@ -57,7 +57,7 @@ def show(ledger: str, user: str | None, level: float, delta: float) -> dict[str,
 @_DELTA
 def cost_of(reports: int, level: float, budget: float | None, delta: float) -> dict[str, Any]:
     """Compute both costs of a number of reports without any ledger."""
-    from ..mechanism.accounting import cost, reports_within
+    from ..accounts.accounting import cost, reports_within
 
     spent = cost(reports, level, delta=delta)
     result = spent.as_dict()
@@ -84,7 +84,7 @@ def map_(file: str, at: tuple[float, float], output: str, level: float, delta: f
     from ..figures import save_picture
     from ..figures.ledger import ledger_map
     from ..figures.save import require_picture_path
-    from ..metric import load
+    from ..opening import load
 
     require_picture_path(output)
     metric = load(file)
@@ -97,10 +97,10 @@ def map_(file: str, at: tuple[float, float], output: str, level: float, delta: f
 
 
 def _count(metric: Any, *, reports: int | None, ledger: str | None, user: str) -> tuple[int, float]:
+    from ..accounts.accounting import HALF
+    from ..accounts.ledger import Ledger
     from ..errors import InputError
-    from ..mechanism.accounting import HALF
-    from ..mechanism.ledger import Ledger
-    from ..mechanism.release import account_of
+    from ..release.choose import account_of
 
     if (reports is None) == (ledger is None):
         raise InputError("give either --reports or --ledger")

@@ -55,6 +55,6 @@ def command(**options: Any) -> dict[str, Any]:
     and counted. Columns that tell the place (an address, an altitude, a venue) are left out unless kept, and named.
     The mechanism 'laplace' needs no FILE if epsilon, error or guard is given.
     """
-    from ..mechanism.request import sanitize_request
+    from ..release.request import sanitize_request
 
     return sanitize_request(progress=show_progress(), **options)

@@ -25,7 +25,8 @@ def command(file: str, every: bool, sample: int | None, workers: int | None) -> 
     if not.
     """
     from ..errors import InputError
-    from ..metric import load, verify
+    from ..metric import verify
+    from ..opening import load
 
     if every and sample is not None:
         raise InputError("--every and --sample exclude each other")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from ..metric import load
+from ..opening import load
 from ..sources.checkins import read_checkins
 from .areas import StudyArea
 from .claims import judge_claims

@@ -16,7 +16,8 @@ from ..area import Area
 from ..errors import FileError
 from ..levels import FloatArray
 from ..mass import mass_from_quality
-from ..metric import build_metric, load
+from ..metric import build_metric
+from ..opening import load
 from ..quality import Quality, quality_from_osm, quality_from_points, quality_from_source
 from ..sources.checkins import read_checkins
 from ..store.atomic import write_bytes

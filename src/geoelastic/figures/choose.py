@@ -11,7 +11,8 @@ import numpy as np
 from ..errors import InputError, require_choice
 from ..mass.mass import disc_sums
 from ..mechanism import ElasticMechanism, SeededRandom
-from ..metric import Metric, load
+from ..metric import Metric
+from ..opening import load
 from ..quality import load_quality
 from .maps import ball_map, cartogram_map, error_map, fences_map, mass_map, quality_map, report_map, slack_map
 from .picture import Picture

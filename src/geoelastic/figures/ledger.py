@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..accounts.accounting import DELTA, HALF, best_costs, level_within
 from ..errors import require_positive
-from ..mechanism.accounting import DELTA, HALF, best_costs, level_within
 from .maps import ball_map
 from .picture import Picture
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mechanisms: from a metric to reports, with a guarantee that can be asked for."""
 
+from ..randomness import RandomSource, ReplayRandom, SeededRandom, SystemRandom
 from .base import Mechanism
 from .elastic import ElasticMechanism
-from .randomness import RandomSource, ReplayRandom, SeededRandom, SystemRandom
 from .tiled import TiledMechanism
 
 __all__ = [

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ..levels import FloatArray
 from ..metric import Metric
-from .randomness import RandomSource
+from ..randomness import RandomSource
 
 __all__ = ["Mechanism"]
 

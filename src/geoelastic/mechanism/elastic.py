@@ -24,8 +24,8 @@ from ..levels import UNREACHABLE, FloatArray, IntArray
 from ..metric import Metric
 from ..metric.relief import reporting_metric
 from ..metric.threads import worker_count
+from ..randomness import RandomSource, SeededRandom, SystemRandom
 from .measures import output_measure
-from .randomness import RandomSource, SeededRandom, SystemRandom
 from .sampler import Sampler, draw_full
 from .shared import Group, SharedSampler, groups_of
 from .weights import HALF, WHOLE, make_weights
@@ -154,7 +154,7 @@ class ElasticMechanism:
     def sanitize_frame(self, frame: Any, **options: Any) -> Any:
         """A table of places (pandas, GeoPandas or pyarrow) with each place replaced by a report; see
         `tables.sanitize_frame`."""
-        from .tables import sanitize_frame
+        from ..reports.tables import sanitize_frame
 
         return sanitize_frame(self, frame, **options)
 

@@ -25,7 +25,7 @@ from pyproj import Geod
 from ..errors import InputError, OutsideError, require_choice, require_count, require_latlon, require_positive
 from ..levels import FloatArray
 from ..locations import Grid
-from .randomness import RandomSource, SystemRandom
+from ..randomness import RandomSource, SystemRandom
 
 __all__ = ["LOCATION_GUARD_LEVELS_M", "GridLaplace", "PlanarLaplace", "corrected_epsilon"]
 

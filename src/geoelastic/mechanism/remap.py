@@ -20,9 +20,9 @@ import numpy.typing as npt
 from ..area import Area
 from ..errors import InputError, require_choice
 from ..levels import FloatArray, IntArray
+from ..randomness import RandomSource
 from .errors import weight_totals
 from .laplace import DEGREE_DECIMALS, PlanarLaplace
-from .randomness import RandomSource
 
 __all__ = ["LOSSES", "Remapped", "RemappedLaplace", "best_guess"]
 
@@ -157,7 +157,7 @@ class Remapped:
 
     def sanitize_frame(self, frame: Any, **options: Any) -> Any:
         """A table of places with each place replaced by a remapped report; see `tables.sanitize_frame`."""
-        from .tables import sanitize_frame
+        from ..reports.tables import sanitize_frame
 
         return sanitize_frame(self, frame, **options)
 

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from .. import _kernels as kernels
 from ..levels import LEVEL_BITS, IntArray
 from ..metric import Graph
-from .randomness import RandomSource
+from ..randomness import RandomSource
 from .weights import Weights
 
 __all__ = ["Line", "Sampler", "draw_full"]

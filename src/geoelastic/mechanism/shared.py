@@ -27,7 +27,7 @@ import numpy.typing as npt
 from .. import _kernels as kernels
 from ..levels import LEVEL_BITS, IntArray
 from ..metric import Graph
-from .randomness import RandomSource
+from ..randomness import RandomSource
 from .sampler import Line, Sampler
 from .weights import Weights
 

@@ -24,8 +24,9 @@ import numpy.typing as npt
 
 from ..errors import CheckError, InputError
 from ..levels import LEVEL_UNIT, FloatArray, IntArray
-from ..metric import Metric, TiledMetric
+from ..metric import Metric
 from ..metric.relief import Relief, lowered
+from ..tiles.metric import TiledMetric
 from .elastic import ElasticMechanism
 from .errors import weight_totals
 from .measures import output_measure

@@ -14,8 +14,9 @@ import pyarrow as pa
 
 from ..errors import FileError
 from ..levels import FloatArray
-from ..metric import Metric, load
+from ..metric import Metric
 from ..metric.relief import Relief
+from ..opening import load
 from ..store import read_container, require_writable, write_container
 from .elastic import ElasticMechanism
 from .sharpen import sharpen

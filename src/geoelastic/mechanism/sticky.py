@@ -31,8 +31,8 @@ import numpy.typing as npt
 
 from ..errors import FileError, InputError
 from ..levels import FloatArray, IntArray
+from ..randomness import RandomSource, uniform_below
 from ..store.atomic import writing
-from .randomness import RandomSource, uniform_below
 
 __all__ = ["KeyedRandom", "Sticky", "load_key", "metric_id", "new_key"]
 
@@ -149,7 +149,7 @@ class Sticky:
 
     def sanitize_frame(self, frame: Any, **options: Any) -> Any:
         """A table of places with each place replaced by its report; see `tables.sanitize_frame`."""
-        from .tables import sanitize_frame
+        from ..reports.tables import sanitize_frame
 
         return sanitize_frame(self, frame, **options)
 

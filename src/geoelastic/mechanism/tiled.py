@@ -23,9 +23,9 @@ import numpy.typing as npt
 from .. import _kernels as kernels
 from ..errors import FrameError, require_count
 from ..levels import IntArray
-from ..metric.tiled_metric import BLOCK_CELLS, TiledMetric
-from ..metric.tiled_search import TiledSearch
-from .randomness import RandomSource, SeededRandom, SystemRandom
+from ..randomness import RandomSource, SeededRandom, SystemRandom
+from ..tiles.metric import BLOCK_CELLS, TiledMetric
+from ..tiles.search import TiledSearch
 from .sampler import Line, Sampler
 from .weights import HALF, Weights, make_weights
 
@@ -82,7 +82,7 @@ class TiledMechanism:
     def sanitize_frame(self, frame: Any, **options: Any) -> Any:
         """A table of places (pandas, GeoPandas or pyarrow) with each place replaced by a report; see
         `tables.sanitize_frame`."""
-        from .tables import sanitize_frame
+        from ..reports.tables import sanitize_frame
 
         return sanitize_frame(self, frame, **options)
 

@@ -28,7 +28,6 @@ from .conformal import conformal_graph
 from .graph import Graph
 from .metric import Metric
 from .threads import in_parts
-from .tiled_metric import TiledMetric
 
 __all__ = ["extract", "short_locations"]
 
@@ -46,9 +45,8 @@ def extract(metric: Metric, area: Area, *, workers: int | None = None, progress:
     `info["extract"]` states the box, how many locations were moved to the frame, and what asking for the region
     reveals.
     """
-    whole, (south, west) = metric, (0, 0)
-    if isinstance(metric, TiledMetric):
-        metric, (south, west) = metric.near(area)
+    whole = metric
+    metric, (south, west) = metric.near(area)
     box = _whole_box(metric.locations, _box(metric.grid, area))
     cut = _cut(metric, box)
     short = short_locations(cut, workers=workers)

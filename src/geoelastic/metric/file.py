@@ -26,7 +26,6 @@ from .graph import Graph
 from .metric import Metric
 from .portable import is_portable, read_portable
 from .relief import Relief
-from .tiled_metric import is_tiled, open_tiles
 
 __all__ = ["KIND", "load", "metric_from_parts", "metric_to_parts", "save"]
 
@@ -40,12 +39,7 @@ def save(metric: Metric, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Metric:
-    """Read a metric; `FileError` if the file is not a whole, sound metric of a version we know.
-
-    A folder (or an address that fsspec knows) holds a metric in tiles, which are read when they are needed.
-    """
-    if is_tiled(path):
-        return open_tiles(path)
+    """Read a metric in one file; `FileError` if it is not a whole, sound metric of a version we know."""
     if is_portable(path):
         return read_portable(path)[0]
     manifest, tables = read_container(path, kind=KIND)

@@ -18,6 +18,7 @@ from ..mass import Quadratic, Requirement
 from .graph import Graph
 
 if TYPE_CHECKING:
+    from ..area import Area
     from .relief import Relief
 
 __all__ = ["Metric"]
@@ -151,6 +152,10 @@ class Metric:
         """The centre of a location."""
         lat, lon = self.grid.area.to_latlon(*self.xy[self._checked(i)])
         return float(lat), float(lon)
+
+    def near(self, area: Area) -> tuple[Metric, tuple[int, int]]:
+        """A part of the map that holds `area` with a margin, and its south-west cell in the map: here, all of it."""
+        return self, (0, 0)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the metric to one ``.geoelastic`` file."""

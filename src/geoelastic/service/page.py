@@ -12,7 +12,8 @@ from typing import Any
 from ..errors import InputError
 from ..mechanism import ElasticMechanism
 from ..mechanism.portable import mechanism_bytes
-from ..metric import Metric, load
+from ..metric import Metric
+from ..opening import load
 from ..store import write_bytes
 from .bundle import STATIC, bundle
 from .registry import Blob

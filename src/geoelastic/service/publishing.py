@@ -11,8 +11,8 @@ from ..errors import InputError
 from ..mechanism import ElasticMechanism
 from ..mechanism.portable import save_mechanism
 from ..mechanism.sharpen import sharpen
-from ..metric import load
 from ..metric.extract import extract
+from ..opening import load
 from ..store import write_bytes
 from .bundle import bundle
 

@@ -18,9 +18,10 @@ from ..area import Area
 from ..errors import FileError, InputError
 from ..mechanism import ElasticMechanism
 from ..mechanism.portable import load_mechanism, mechanism_bytes
-from ..metric import Metric, load
+from ..metric import Metric
 from ..metric.extract import extract
 from ..metric.portable import is_portable
+from ..opening import load
 
 __all__ = ["Blob", "Published", "publish"]
 

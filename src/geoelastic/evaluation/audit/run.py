@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from ...errors import InputError, require_count
 from ...levels import FloatArray
-from ..placement import Placement
-from ..randomness import RandomSource
+from ...randomness import RandomSource
+from ...reports.placement import Placement
 from .claims import Claim, Pair
 from .loss import loss_bound
 from .noise import Draws

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from ..accounts.ledger import Account, Ledger, updating
 from ..errors import InputError, require_choice
 from ..levels import IntArray
-from .elastic import ElasticMechanism
-from .laplace import PlanarLaplace
-from .ledger import Account, Ledger, updating
-from .remap import Remapped
-from .sticky import Sticky, load_key, metric_id, new_key
-from .tables import Visits
+from ..mechanism.elastic import ElasticMechanism
+from ..mechanism.laplace import PlanarLaplace
+from ..mechanism.remap import Remapped
+from ..mechanism.sticky import Sticky, load_key, metric_id, new_key
+from ..reports.tables import Visits
 
 __all__ = ["MECHANISMS", "account_of", "charge", "charge_file", "choose_laplace", "choose_mechanism", "mechanism_name"]
 

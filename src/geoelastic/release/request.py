@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from ..metric import Metric, TiledMetric, load
+from ..mechanism.tiled import TiledMechanism
+from ..metric import Metric
+from ..opening import load
+from ..randomness import SeededRandom
+from ..reports.tables import Visits, sanitize_arrays, sanitize_file
 from ..store.atomic import require_writable
-from .randomness import SeededRandom
-from .release import charge_file, choose_mechanism, mechanism_name
-from .tables import Visits, sanitize_arrays, sanitize_file
-from .tiled import TiledMechanism
+from ..tiles.metric import TiledMetric
+from .choose import charge_file, choose_mechanism, mechanism_name
 
 __all__ = ["sanitize_request"]
 

@@ -25,10 +25,12 @@ import numpy.typing as npt
 from .. import _kernels as kernels
 from ..levels import MASS_UNIT
 from ..locations import adaptive
-from .build import MAX_LEAF_CELLS
-from .conformal import _radii, conformal_graph, first_scales, repair, solve_scales
-from .tiled_store import TileStore, columns_digest
-from .tiled_window import (
+from ..metric.build import MAX_LEAF_CELLS
+from ..metric.conformal import _radii, conformal_graph, first_scales, repair, solve_scales
+from ..metric.verify import PROBES
+from .plan import MARGIN_CELLS, Box, TilePlan
+from .store import TileStore, columns_digest
+from .window import (
     Window,
     box_grid,
     pack_rows,
@@ -37,8 +39,6 @@ from .tiled_window import (
     read_window,
     unpack_rows,
 )
-from .tiles import MARGIN_CELLS, Box, TilePlan
-from .verify import PROBES
 
 __all__ = ["check", "lay_out", "link", "put_cells", "solve", "stitch"]
 

@@ -16,7 +16,7 @@ from scipy import stats
 
 from ...errors import InputError
 from ...levels import FloatArray, IntArray
-from ..laplace import PlanarLaplace
+from ...mechanism.laplace import PlanarLaplace
 from .noise import Draws, atom_findings, cache_findings, latitude_bands, noise_findings, peak_chance
 from .result import Finding
 

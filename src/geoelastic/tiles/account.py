@@ -14,11 +14,11 @@ import numpy as np
 
 from ..levels import FloatArray, IntArray
 from ..locations import Grid
-from ..metric.tiles import Tiling
 from ..quality.assemble import Batch, count_classes, most_frequent, stated_date
 from ..quality.cover import share_features
 from ..quality.recipe import Recipe
 from ..sources.features import Features
+from .plan import Tiling
 
 __all__ = ["account_of_part", "account_of_whole"]
 

@@ -27,12 +27,12 @@ from ..area import Area
 from ..errors import FileError, InputError, OutsideError, require_choice
 from ..levels import FloatArray, IntArray, units_to_mass
 from ..locations import Grid, Locations
-from .conformal import conformal_graph
-from .graph import Graph
-from .metric import Metric
-from .tiled_store import CachedStore, Columns
-from .tiled_window import Window, box_grid, read_window, tile_leaves
-from .tiles import MARGIN_CELLS, Box, TilePlan, Tiling
+from ..metric.conformal import conformal_graph
+from ..metric.graph import Graph
+from ..metric.metric import Metric
+from .plan import MARGIN_CELLS, Box, TilePlan, Tiling
+from .store import CachedStore, Columns
+from .window import Window, box_grid, read_window, tile_leaves
 
 __all__ = ["MANIFEST", "TiledMetric", "is_tiled", "measure_units", "open_tiles", "tile_weights"]
 

@@ -23,15 +23,15 @@ from .. import __version__
 from ..errors import CheckError, InputError
 from ..levels import IntArray, mass_to_units
 from ..mass import Mass, Quadratic, Requirement
-from ..metric import tiled_stages as stages
 from ..metric.build import DEFAULT_L_FROM, _frame_cells, _require_mass
-from ..metric.tiled_metric import TiledMetric, open_tiles
-from ..metric.tiled_store import TileStore
-from ..metric.tiles import MARGIN_CELLS, Box, TilePlan
 from ..progress import Bar, progress_bar
+from . import stages
 from .engine import DaskEngine, Engine, Job
 from .keys import cells_name, stage_name
 from .manifest import write_manifest
+from .metric import TiledMetric, open_tiles
+from .plan import MARGIN_CELLS, Box, TilePlan
+from .store import TileStore
 
 __all__ = ["DEFAULT_TILE", "build_tiles", "make_tile_plan", "put_map"]
 

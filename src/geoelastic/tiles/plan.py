@@ -25,7 +25,7 @@ from ..errors import InputError
 from ..levels import MASS_BITS, MASS_UNIT, IntArray
 from ..locations import Grid
 from ..mass import Requirement, requirement_from_dict
-from .build import DEFAULT_L_FROM, LEAF_SHARE, MAX_LEAF_CELLS
+from ..metric.build import DEFAULT_L_FROM, LEAF_SHARE, MAX_LEAF_CELLS
 
 __all__ = ["Box", "TilePlan", "Tiling"]
 

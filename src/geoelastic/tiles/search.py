@@ -16,8 +16,8 @@ import numpy.typing as npt
 from .. import _kernels as kernels
 from ..errors import FileError
 from ..levels import IntArray
-from .tiled_metric import TiledMetric
-from .tiled_window import ROW_START
+from .metric import TiledMetric
+from .window import ROW_START
 
 __all__ = ["TiledSearch"]
 

@@ -23,8 +23,8 @@ import numpy.typing as npt
 
 from ..errors import FrameError, InputError, OutsideError, require_choice
 from ..levels import FloatArray, IntArray
-from ..metric import TiledMetric
-from .randomness import RandomSource
+from ..randomness import RandomSource
+from ..tiles.metric import TiledMetric
 
 __all__ = ["POLICIES", "Placement", "Reports", "Tally", "groups"]
 

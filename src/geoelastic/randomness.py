@@ -11,7 +11,7 @@ import hashlib
 import os
 from typing import Protocol
 
-from ..errors import InputError
+from .errors import InputError
 
 __all__ = ["RandomSource", "ReplayRandom", "SeededRandom", "SystemRandom", "uniform_below"]
 

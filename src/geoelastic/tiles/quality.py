@@ -19,9 +19,6 @@ from .. import __version__
 from ..area import Area
 from ..errors import FileError, InputError
 from ..locations import Grid
-from ..metric.tiled_store import TileStore
-from ..metric.tiled_window import box_grid
-from ..metric.tiles import Tiling
 from ..quality import Quality, load_recipe
 from ..quality.assemble import Batch, assemble
 from ..quality.gather import read_batches, stated_box, whole_cells
@@ -29,6 +26,9 @@ from ..quality.recipe import Recipe
 from ..sources.osm import OSM_SUFFIXES
 from .account import account_of_part, account_of_whole
 from .engine import Engine, Job
+from .plan import Tiling
+from .store import TileStore
+from .window import box_grid
 
 __all__ = ["PART_CELLS", "goes_by_parts", "quality_in_parts", "read_part"]
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import __version__
-from ..metric.tiles import TilePlan
+from .plan import TilePlan
 
 __all__ = ["cells_name", "stage_name"]
 

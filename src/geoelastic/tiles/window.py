@@ -14,8 +14,8 @@ from ..area import Area
 from ..errors import FileError
 from ..levels import IntArray
 from ..locations import Grid, Locations
-from .tiled_store import Columns, TileStore
-from .tiles import Box, TilePlan, Tiling
+from .plan import Box, TilePlan, Tiling
+from .store import Columns, TileStore
 
 __all__ = ["Window", "box_grid", "pack_rows", "read_cells", "read_scales", "read_window", "unpack_rows"]
 

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..levels import units_to_level
-from ..metric.tiled_metric import BLOCK_CELLS, FORMAT, FORMAT_VERSION, MANIFEST, measure_units, tile_weights
-from ..metric.tiled_window import tile_leaves, unpack_rows
+from .metric import BLOCK_CELLS, FORMAT, FORMAT_VERSION, MANIFEST, measure_units, tile_weights
+from .window import tile_leaves, unpack_rows
 
 if TYPE_CHECKING:
     from .build import Run

@@ -11,14 +11,14 @@ from .. import __version__
 from ..errors import InputError, require_nonnegative
 from ..levels import FloatArray, mass_to_units
 from ..mass import Mass
-from ..metric import tiled_stages as stages
-from ..metric.tiled_metric import TiledMetric, open_tiles
-from ..metric.tiled_store import TileStore
-from ..metric.tiled_window import read_cells
 from ..quality import Quality
+from . import stages
 from .build import run_plan
 from .engine import Engine
 from .keys import cells_name
+from .metric import TiledMetric, open_tiles
+from .store import TileStore
+from .window import read_cells
 
 __all__ = ["mass_as_before", "update_tiles"]
 

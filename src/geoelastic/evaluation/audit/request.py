@@ -12,10 +12,10 @@ import numpy as np
 
 from ...errors import InputError
 from ...levels import FloatArray
-from ...metric import load
+from ...mechanism.elastic import ElasticMechanism
+from ...mechanism.laplace import PlanarLaplace
+from ...opening import load
 from ...sources.streams import column_names, open_stream
-from ..elastic import ElasticMechanism
-from ..laplace import PlanarLaplace
 from .claims import Claim, ElasticClaim, LaplaceClaim
 from .run import audit, audit_table
 

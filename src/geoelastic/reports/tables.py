@@ -13,10 +13,10 @@ import numpy.typing as npt
 from ..errors import InputError
 from ..levels import IntArray
 from ..progress import progress_bar
+from ..randomness import RandomSource
 from ..sources.streams import KEEP_ALL, SEEDED_COLUMN, Batch, open_stream, tells_place, write_stream
 from .frames import open_frame
 from .placement import Placement, Reports, Tally, groups
-from .randomness import RandomSource
 
 __all__ = ["Visits", "sanitize_arrays", "sanitize_file", "sanitize_frame"]
 

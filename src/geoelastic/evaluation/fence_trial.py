@@ -12,13 +12,13 @@ import shapely
 
 from ..area import Area
 from ..errors import InputError, require_count
+from ..fences.choice import Draws
+from ..fences.places import Place, find_places
+from ..fences.shapes import disc
+from ..fences.suggest import CrowdOf, draw_fence
 from ..sources.traces import Trace
-from .attack import ESTIMATORS, attack
-from .choice import Draws
 from .commuters import synthetic_commuters
-from .places import Place, find_places
-from .shapes import disc
-from .suggest import CrowdOf, draw_fence
+from .fence_attack import ESTIMATORS, attack
 
 __all__ = ["compare_with_circle", "drawn_fences", "given_fences", "known_cases", "trace_cases"]
 

@@ -14,7 +14,7 @@ from pyproj import Geod
 from scipy import stats
 
 from ...levels import FloatArray
-from ..laplace import PlanarLaplace
+from ...mechanism.laplace import PlanarLaplace
 from .result import Finding
 
 __all__ = ["Draws", "atom_findings", "cache_findings", "latitude_bands", "noise_findings", "peak_chance"]
