@@ -5,9 +5,12 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import stat
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,8 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from geoelastic.accounts.accounting import best_costs, cost, level_within, reports_within, rho, rho_to_epsilon
-from geoelastic.accounts.ledger import Account, Ledger, updating
-from geoelastic.errors import FileError, InputError
+from geoelastic.accounts.budget import Budget
+from geoelastic.accounts.ledger import KEPT_HOURS, Account, Ledger, this_hour, updating
+from geoelastic.errors import CheckError, FileError, InputError
 from geoelastic.levels import LN2
 
 
@@ -161,7 +165,7 @@ def test_the_file_holds_counts_and_nothing_else(tmp_path: Path) -> None:
     with updating(path) as ledger:
         ledger.charge("ann", "m", fresh=1)
     (row,) = json.loads(path.read_text())["accounts"]
-    assert set(row) == {"user", "mechanism", "fresh", "repeated", "fenced", "exponent", "tags"}
+    assert set(row) == {"user", "mechanism", "fresh", "repeated", "fenced", "exponent", "tags", "hours"}
 
 
 def test_foreign_and_unwritable_files(tmp_path: Path) -> None:
@@ -171,3 +175,112 @@ def test_foreign_and_unwritable_files(tmp_path: Path) -> None:
         Ledger.load(foreign)
     with pytest.raises(FileError, match="cannot be written"), updating(tmp_path / "none" / "ledger.json"):
         pass
+
+
+def test_a_new_ledger_is_never_readable_by_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the umask: at every moment, under its own name and under the temporary one."""
+    path, seen = tmp_path / "ledger.json", []
+    watched = {name: getattr(os, name) for name in ("fsync", "replace", "chmod", "open", "close")}
+
+    def watching(name: str) -> Callable[..., Any]:
+        def call(*args: Any, **options: Any) -> Any:
+            result = watched[name](*args, **options)
+            seen.extend(stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir())
+            return result
+
+        return call
+
+    for name in watched:
+        monkeypatch.setattr(os, name, watching(name))
+    old = os.umask(0)
+    try:
+        with updating(path) as ledger:
+            ledger.charge("ann", "m", fresh=1)
+    finally:
+        os.umask(old)
+    assert len(seen) > 5
+    assert set(seen) == {0o600}
+    assert [file.name for file in tmp_path.iterdir()] == ["ledger.json"]  # no lock, no temporary name
+
+
+def test_an_older_ledger_counts_as_of_its_last_writing(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.json"
+    row = {"user": "ann", "mechanism": "m", "fresh": 3, "repeated": 0, "fenced": 0, "exponent": 0.5, "tags": []}
+    path.write_text(json.dumps({"format": "geoelastic-ledger", "version": 1, "accounts": [row]}))
+    assert Ledger.load(path).cost("ann", 1.0, since=this_hour() - 1).reports == 3
+    os.utime(path, (0, 0))
+    assert Ledger.load(path).cost("ann", 1.0, since=this_hour() - 1).reports == 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"fresh": 10**400}, {"fresh": -1}, {"fresh": True}, {"fresh": 1.5}, {"exponent": "1"}, {"exponent": 10**400},
+        {"user": 3}, {"mechanism": None}, {"tags": [1]}, {"tags": 7}, {"tags": None}, {"hours": [[1, 2], [1, 1]]},
+        {"hours": [[1]]}, {"hours": [[1, 9]]}, {"hours": 5}, {"hours": [[-1, 1]]}, {"hours": [["1", 1]]},
+        {"exponent": math.nan}, {"exponent": 0},
+    ],
+)  # fmt: skip
+def test_damaged_accounts_are_refused(tmp_path: Path, change: dict[str, Any]) -> None:
+    row = {"user": "ann", "mechanism": "m", "fresh": 3, "repeated": 0, "fenced": 0, "exponent": 0.5, "tags": []}
+    path = tmp_path / "ledger.json"
+    head = {"format": "geoelastic-ledger", "version": 2}
+    path.write_text(json.dumps(head | {"accounts": [row | {"hours": [[1, 3]]}]}))
+    assert Ledger.load(path).users["ann"]["m"].fresh == 3
+    path.write_text(json.dumps(head | {"accounts": [row | change]}))
+    with pytest.raises(FileError, match="not a whole ledger"):
+        Ledger.load(path)
+    path.write_text(json.dumps(head | {"accounts": [row, row | {"fresh": 1}]}))  # which would hide two reports
+    with pytest.raises(FileError, match="not a whole ledger"):
+        Ledger.load(path)
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"format": ' * 50_000, "null", "[]", "3", '{"format": 1e999}', ""])
+def test_json_of_any_shape_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "ledger.json").write_text(text)
+    with pytest.raises(FileError, match="not a whole ledger"):
+        Ledger.load(tmp_path / "ledger.json")
+
+
+def test_a_budget_holds_for_every_user_and_every_window() -> None:
+    """Reports one by one until refused, against the definition: in every window of 24 hours, by the smaller bound."""
+    budget = Budget(3.0, hours=24)
+    allowed = reports_within(3.0, LN2)
+    now, made = this_hour(), []
+    for hour in range(now - 100, now + 1):
+        ledger = Ledger()
+        for when in made:
+            ledger.charge("ann", "m", fresh=1, hour=when)
+        ledger.charge("ann", "m", fresh=1, hour=hour)
+        if ledger.cost("ann", LN2, since=hour - 24).best <= budget.most:
+            made.append(hour)
+    for first in range(now - 100, now + 1):
+        assert sum(first <= when <= first + 24 for when in made) <= allowed
+    assert len(made) > 2 * allowed  # the window moves on
+    ledger = Ledger()
+    for when in made:
+        ledger.charge("ann", "m", fresh=1, hour=when)
+    budget.require(ledger, ["ann"])
+    ledger.charge("bob", "m", fresh=allowed)
+    budget.require(ledger, ["ann", "bob"])
+    ledger.charge("bob", "m", fresh=1)
+    with pytest.raises(CheckError, match="1 of 2 users would cost"):
+        budget.require(ledger, ["ann", "bob"])
+    with pytest.raises(CheckError, match="in all"):
+        Budget(3.0).require(ledger, ["ann"])
+
+
+def test_hours_are_forgotten_after_a_year_and_totals_never() -> None:
+    ledger, now = Ledger(), this_hour()
+    ledger.charge("ann", "m", fresh=5, hour=now - 2 * KEPT_HOURS)
+    ledger.charge("ann", "m", fresh=2, hour=now)
+    account = ledger.users["ann"]["m"]
+    assert (account.fresh, dict(account.hours)) == (7, {now: 2})
+
+
+@pytest.mark.parametrize(
+    "options", [{"most": 0}, {"most": math.nan}, {"most": 1, "hours": 0}, {"most": 1, "level": -1}]
+)
+def test_a_budget_must_make_sense(options: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="must be"):
+        Budget(**options)

@@ -56,11 +56,11 @@ def test_csv_without_a_header_and_compressed(tmp_path: Path) -> None:
     )
     with pytest.raises(InputError, match="'column_3', 'column_4'"):
         open_stream(source)
-    copy(source, target, lat="column_3", lon="column_4")
+    copy(source, target, lat="column_3", lon="column_4", keep=["column_1", "column_5"])
     lines = gzip.decompress(target.read_bytes()).decode().splitlines()
     assert lines[0].split("\t") == ["column_1", "column_2", "column_3", "column_4", "column_5"]
     assert lines[1] == "0\t2010-10-19T23:55:27Z\t48.5\t2.5\t22847"
-    copy(source, tmp_path / "c.tsv.gz", lat="column_3", lon="column_4")
+    copy(source, tmp_path / "c.tsv.gz", lat="column_3", lon="column_4", keep=["*"])
     assert (tmp_path / "c.tsv.gz").read_bytes() == target.read_bytes()
 
 

@@ -46,6 +46,11 @@ class Cost:
         """The smaller of the two; each of them holds."""
         return min(self.pure, self.concentrated)
 
+    @property
+    def bound(self) -> str:
+        """The name of the one that is smaller, and so applies."""
+        return "pure" if self.pure <= self.concentrated else "concentrated"
+
     def as_dict(self) -> dict[str, Any]:
         return {
             "reports": self.reports,
@@ -55,6 +60,7 @@ class Cost:
             "concentrated": self.concentrated,
             "delta": self.delta,
             "best": self.best,
+            "bound": self.bound,
         }
 
 

@@ -4,6 +4,7 @@
 A ledger counts, per user and per mechanism, three kinds of reports: *fresh* ones, which cost; *repeated* ones
 (sticky: the same report again for the same place), which do not; and those from inside a *fence*, which cost nothing
 towards places of that fence. A charge is written before a report is released, so that a crash can only over-count.
+Fresh reports are also counted by the hour of the charge, for a year, so that a `Budget` can hold for a window of time.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import contextlib
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,10 +24,16 @@ from ..errors import FileError, InputError
 from ..store.atomic import writing
 from .accounting import DELTA, HALF, Cost, level_within, rho, rho_to_epsilon
 
-__all__ = ["Account", "Ledger", "updating"]
+__all__ = ["Account", "Ledger", "this_hour", "updating"]
 
 _FORMAT = "geoelastic-ledger"
-_VERSION = 1
+_VERSION = 2
+#: The first version did not know hours.
+_READ_VERSIONS = (1, 2)
+#: Counts by the hour are kept this long after it.
+KEPT_HOURS = 366 * 24
+#: More reports than anybody makes; far from what 64 bits or a float can hold.
+_MOST = 10**15
 
 
 @dataclass(frozen=True)
@@ -37,14 +45,22 @@ class Account:
     fenced: int = 0
     exponent: float = HALF
     tags: frozenset[str] = frozenset()
+    hours: Mapping[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in ("fresh", "repeated", "fenced"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or not value >= 0:
-                raise InputError(f"'{name}' must be a whole number >= 0, got {value!r}")
-        if not 0 < self.exponent <= 1:
+            _require_number(name, getattr(self, name))
+        for hour, fresh in self.hours.items():
+            _require_number("hours", hour)
+            _require_number("hours", fresh)
+        if sum(self.hours.values()) > self.fresh:
+            raise InputError("'hours' must add up to no more than 'fresh'")
+        if not isinstance(self.exponent, int | float) or not 0 < self.exponent <= 1:
             raise InputError(f"'exponent' must be a number in (0, 1], got {self.exponent!r}")
+
+    def fresh_since(self, hour: int | None) -> int:
+        """Fresh reports charged in this hour (since 1970, UTC) or later; all of them for None."""
+        return self.fresh if hour is None else sum(fresh for when, fresh in self.hours.items() if when >= hour)
 
 
 @dataclass
@@ -63,16 +79,22 @@ class Ledger:
         fenced: int = 0,
         exponent: float = HALF,
         tags: Iterable[str] = (),
+        hour: int | None = None,
     ) -> None:
         """Add reports to an account. It keeps the largest exponent it has seen, which bounds all of them.
 
         `tags` are those of sticky reports, one a report: a tag that is new counts as fresh, a known one as repeated.
+        `hour` is the one to charge them to (since 1970, UTC), by default this one.
         """
         known = self.users.get(str(user), {}).get(mechanism, Account()).tags
         given = list(tags)
         new = set(given) - known
         more = Account(fresh + len(new), repeated + len(given) - len(new), fenced, exponent)
         old = self.users.setdefault(str(user), {}).get(mechanism, Account(exponent=exponent))
+        now = this_hour() if hour is None else hour
+        hours = {when: count for when, count in old.hours.items() if when > now - KEPT_HOURS}
+        if more.fresh:
+            hours[now] = hours.get(now, 0) + more.fresh
         self.users[str(user)][mechanism] = replace(
             old,
             fresh=old.fresh + more.fresh,
@@ -80,6 +102,7 @@ class Ledger:
             fenced=old.fenced + more.fenced,
             exponent=max(old.exponent, exponent),
             tags=old.tags | new,
+            hours=hours,
         )
 
     def accounts(self, user: str) -> dict[str, Account]:
@@ -88,15 +111,15 @@ class Ledger:
             raise InputError(f"'user' must be one of the {len(self.users)} in the ledger, got {user!r}")
         return dict(self.users[user])
 
-    def cost(self, user: str, level: float, *, delta: float = DELTA) -> Cost:
+    def cost(self, user: str, level: float, *, delta: float = DELTA, since: int | None = None) -> Cost:
         """What telling two places apart has cost this user, for places at distance `level` by every map used.
 
         Both bounds add up over mechanisms; a user that has reported from several places pays this at most for any
-        pair of histories that are `level` apart at each report.
+        pair of histories that are `level` apart at each report. `since`: only what was charged from this hour on.
         """
         accounts = self.accounts(user).values()
-        reports = sum(account.fresh for account in accounts)
-        total = sum(rho(account.fresh, level, exponent=account.exponent) for account in accounts)
+        reports = sum(account.fresh_since(since) for account in accounts)
+        total = sum(rho(account.fresh_since(since), level, exponent=account.exponent) for account in accounts)
         return Cost(reports, level, reports * level, total, rho_to_epsilon(total, delta), delta)
 
     def level_within(self, user: str, budget: float, *, delta: float = DELTA) -> float:
@@ -113,34 +136,58 @@ class Ledger:
     def load(cls, path: str | os.PathLike[str]) -> Ledger:
         """The ledger in a file (.json or .parquet); an empty one if there is no such file."""
         source = Path(path)
-        if not source.exists():
-            return cls()
+        ledger = cls()
         try:
+            if not source.exists():
+                return ledger
             rows = _read_parquet(source) if source.suffix.lower() == ".parquet" else _read_json(source)
-            ledger = cls()
+            # reports that no hour is known of were made when the file was last written, or before
+            written = int(source.stat().st_mtime // 3600)
             for row in rows:
-                counts = row["fresh"], row["repeated"], row["fenced"]
-                account = Account(*counts, row["exponent"], frozenset(map(str, row["tags"])))
-                ledger.users.setdefault(row["user"], {})[row["mechanism"]] = account
-        except (ValueError, KeyError, TypeError) as error:
-            raise FileError(f"{source.name}: not a whole ledger of geoelastic (version {_VERSION})") from error
+                ledger._put(row, written)
+        except FileError:
+            raise
+        except OSError as error:
+            reason = (error.strerror or type(error).__name__).lower()
+            raise FileError(f"{source}: cannot be read: {reason}") from None
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
+            raise FileError(f"{source.name}: not a whole ledger of geoelastic (version {_VERSION})") from None
         return ledger
+
+    def _put(self, row: dict[str, Any], written: int) -> None:
+        """The account in a row of a file; a second one for the same user and mechanism would hide the first."""
+        user, mechanism, tags = row["user"], row["mechanism"], row["tags"]
+        if not all(isinstance(text, str) for text in (user, mechanism, *tags)):
+            raise TypeError("names and tags are text")
+        accounts = self.users.setdefault(user, {})
+        if mechanism in accounts:
+            raise ValueError("an account twice")
+        known = [[written, row["fresh"]]] if row.get("hours") is None else row["hours"]
+        hours: dict[int, int] = dict(known)
+        if len(hours) != len(known):
+            raise ValueError("an hour twice")
+        accounts[mechanism] = Account(
+            row["fresh"], row["repeated"], row["fenced"], row["exponent"], frozenset(tags), hours
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the ledger (.json or .parquet), atomically, for its owner's eyes only."""
         rows = [
             {"user": user, "mechanism": name, "fresh": a.fresh, "repeated": a.repeated, "fenced": a.fenced}
-            | {"exponent": a.exponent, "tags": sorted(a.tags)}
+            | {
+                "exponent": a.exponent,
+                "tags": sorted(a.tags),
+                "hours": [list(pair) for pair in sorted(a.hours.items())],
+            }
             for user, accounts in sorted(self.users.items())
             for name, a in sorted(accounts.items())
         ]
-        with writing(path) as temporary:
+        with writing(path, private=True) as temporary:
             if Path(path).suffix.lower() == ".parquet":
                 _write_parquet(temporary, rows)
             else:
                 document = {"format": _FORMAT, "version": _VERSION, "accounts": rows}
                 temporary.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-        Path(path).chmod(0o600)
 
 
 @contextmanager
@@ -150,26 +197,54 @@ def updating(path: str | os.PathLike[str]) -> Iterator[Ledger]:
     A lost update would under-count, so the file is locked (on systems with POSIX locks; elsewhere one writer at a
     time is the caller's business).
     """
-    lock = Path(f"{os.fspath(path)}.lock")
+    with _locked(Path(f"{os.fspath(path)}.lock")):
+        ledger = Ledger.load(path)
+        yield ledger
+        ledger.save(path)
+
+
+def this_hour() -> int:
+    """Hours since 1970, UTC."""
+    return int(time.time() // 3600)
+
+
+@contextmanager
+def _locked(lock: Path) -> Iterator[None]:
+    """Holds the lock of this name, whose file is gone afterwards."""
     try:
-        handle = os.open(lock, os.O_CREAT | os.O_RDWR, 0o600)
+        handle = _acquired(lock)
     except OSError as error:
         raise FileError(f"{lock}: cannot be written: {(error.strerror or 'unknown').lower()}") from None
     try:
+        yield
+    finally:
+        lock.unlink(missing_ok=True)
+        os.close(handle)
+
+
+def _acquired(lock: Path) -> int:
+    """The file of the lock, open and locked. Its last holder removes it, so those who waited begin again."""
+    while True:
+        handle = os.open(lock, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600)
         with contextlib.suppress(ImportError):
             import fcntl
 
             fcntl.flock(handle, fcntl.LOCK_EX)
-        ledger = Ledger.load(path)
-        yield ledger
-        ledger.save(path)
-    finally:
+        if os.fstat(handle).st_nlink:
+            return handle
         os.close(handle)
+
+
+def _require_number(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST:
+        shown = repr(value) if not isinstance(value, int) or abs(value) <= _MOST else "a larger one"
+        raise InputError(f"'{name}' must be a whole number >= 0 and at most 10^15, got {shown}")
+    return value
 
 
 def _read_json(source: Path) -> list[dict[str, Any]]:
     document = json.loads(source.read_text(encoding="utf-8"))
-    if document["format"] != _FORMAT or document["version"] != _VERSION:
+    if document["format"] != _FORMAT or document["version"] not in _READ_VERSIONS:
         raise ValueError("another format")
     rows: list[dict[str, Any]] = document["accounts"]
     return rows
@@ -182,7 +257,8 @@ def _read_parquet(source: Path) -> list[dict[str, Any]]:
         table = parquet.read_table(source)
     except (ArrowException, OSError) as error:
         raise ValueError("not Parquet") from error
-    if (table.schema.metadata or {}).get(_FORMAT.encode()) != str(_VERSION).encode():
+    known = [str(version).encode() for version in _READ_VERSIONS]
+    if (table.schema.metadata or {}).get(_FORMAT.encode()) not in known:
         raise ValueError("another format")
     rows: list[dict[str, Any]] = table.to_pylist()
     return rows
@@ -193,6 +269,7 @@ def _write_parquet(path: Path, rows: list[dict[str, Any]]) -> None:
     from pyarrow import parquet
 
     kinds = [("user", pa.string()), ("mechanism", pa.string()), ("fresh", pa.int64()), ("repeated", pa.int64())]
-    schema = pa.schema([*kinds, ("fenced", pa.int64()), ("exponent", pa.float64()), ("tags", pa.list_(pa.string()))])
+    kinds += [("fenced", pa.int64()), ("exponent", pa.float64()), ("tags", pa.list_(pa.string()))]
+    schema = pa.schema([*kinds, ("hours", pa.list_(pa.list_(pa.int64())))])
     table = pa.Table.from_pylist(rows, schema=schema).replace_schema_metadata({_FORMAT: str(_VERSION)})
     parquet.write_table(table, path)

@@ -2,15 +2,19 @@
 """The command line: parse, one call, print, exit code. It holds no logic of its own.
 
 Exit 0: done. Exit 1: a check failed. Exit 2: bad input, one line that says what is wrong and what would be right.
+Exit 3: a fault of ours, one line without what was given; `--traceback` shows more.
 """
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from typing import Any
 
 import click
 
 from .. import __version__
+from ._exits import exit_code_of, one_line
 
 #: command -> module in this package; each module has a click command (or group) called `command`
 _COMMANDS = {
@@ -34,7 +38,7 @@ _COMMANDS = {
 
 
 class _Lazy(click.Group):
-    """Imports a command's module only when it is asked for."""
+    """Imports a command's module only when it is asked for, and ends every command in one of four ways."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(_COMMANDS)
@@ -44,6 +48,17 @@ class _Lazy(click.Group):
             return None
         command: click.Command = import_module(f".{_COMMANDS[name]}", __name__).command
         return command
+
+    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:  # type: ignore[override]
+        run: Any = super().main
+        if not standalone_mode:
+            return run(*args, standalone_mode=False, **extra)
+        try:
+            code = run(*args, standalone_mode=False, **extra)
+        except Exception as error:
+            click.echo(one_line(error), err=True)
+            sys.exit(exit_code_of(error))
+        sys.exit(code if isinstance(code, int) else 0)
 
 
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})

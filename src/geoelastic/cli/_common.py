@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every command shares: --json, --progress, exit codes, LAT,LON arguments."""
+"""What every command shares: --json, --progress, --traceback, degrees as arguments."""
 
 from __future__ import annotations
 
 import functools
 import json
+import math
 import sys
+import traceback
 from collections.abc import Callable
 from typing import Any
 
 import click
 
-from ..errors import CheckError, GeoelasticError
-
-__all__ = ["LATLON", "emit", "geo_command", "show_progress"]
+__all__ = ["DEGREES", "LATLON", "emit", "geo_command", "show_progress"]
 
 
 class _LatLon(click.ParamType):  # type: ignore[type-arg]
@@ -31,15 +31,29 @@ class _LatLon(click.ParamType):  # type: ignore[type-arg]
         return lat, lon
 
 
-LATLON = _LatLon()
+class _Degrees(click.ParamType):  # type: ignore[type-arg]
+    """Half of a place: a message about it does not repeat it, as click's own type for numbers would."""
+
+    name = "DEGREES"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            degrees = float(value)
+        except ValueError:
+            degrees = math.nan
+        if not -360 <= degrees <= 360:
+            self.fail("must be a number of degrees such as 48.8567", param, ctx)
+        return degrees
+
+
+LATLON, DEGREES = _LatLon(), _Degrees()
 
 
 def geo_command(**settings: Any) -> Callable[[Callable[..., Any]], click.Command]:
-    """A click command with --json and --progress whose function returns what is to be printed.
+    """A click command with --json, --progress and --traceback whose function returns what is to be printed.
 
     The function returns a dict. With --json it is printed as one JSON object; otherwise its "text" entry is printed if
-    it has one, else one "key: value" line an entry. Errors of geoelastic become one line on stderr: exit 1 for a failed
-    check, 2 for bad input.
+    it has one, else one "key: value" line an entry. `_exits` says how errors end.
     """
 
     def decorate(function: Callable[..., Any]) -> click.Command:
@@ -47,19 +61,18 @@ def geo_command(**settings: Any) -> Callable[[Callable[..., Any]], click.Command
         @click.option(
             "--progress/--no-progress", default=None, help="Progress bars on stderr [default: on a terminal]."
         )
+        @click.option("--traceback", "with_traceback", is_flag=True, help="Where an error comes from; may hold places.")
         @functools.wraps(function)
-        def wrapper(as_json: bool, progress: bool | None, **options: Any) -> None:
+        def wrapper(as_json: bool, progress: bool | None, with_traceback: bool, **options: Any) -> None:
             ctx = click.get_current_context()
             ctx.obj = {"progress": sys.stderr.isatty() if progress is None else progress}
             try:
                 result = function(**options)
-            except CheckError as error:
-                _fail(error, 1)
-            except GeoelasticError as error:
-                _fail(error, 2)
-            except (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError) as error:
-                _fail(f"{error.filename}: {(error.strerror or 'cannot be used').lower()}", 2)
-            emit(result or {}, as_json=as_json)
+                emit(result or {}, as_json=as_json)
+            except Exception:
+                if with_traceback:
+                    click.echo(traceback.format_exc(), err=True)
+                raise
             if result and result.get("ok") is False:
                 sys.exit(1)
 
@@ -69,15 +82,11 @@ def geo_command(**settings: Any) -> Callable[[Callable[..., Any]], click.Command
     return decorate
 
 
-def _fail(message: object, code: int) -> None:
-    click.echo(f"geoelastic: {' '.join(str(message).split())}", err=True)
-    sys.exit(code)
-
-
 def emit(result: dict[str, Any], *, as_json: bool) -> None:
     """Print a result, as JSON or for people."""
     if as_json:
-        click.echo(json.dumps({k: v for k, v in result.items() if k != "text"}, default=_plain, allow_nan=False))
+        shown = _finite({k: v for k, v in result.items() if k != "text"})
+        click.echo(json.dumps(shown, default=lambda value: _finite(_plain(value)), allow_nan=False))
     elif "text" in result:
         click.echo(result["text"])
     else:
@@ -87,6 +96,15 @@ def emit(result: dict[str, Any], *, as_json: bool) -> None:
 
 def _plain(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else str(value)
+
+
+def _finite(value: Any) -> Any:
+    """The same with null for what JSON has no number for: an infinite distance, the mean of nothing."""
+    if isinstance(value, dict):
+        return {str(key): _finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def show_progress() -> bool:

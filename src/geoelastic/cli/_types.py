@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-__all__ = ["LEVEL"]
+__all__ = ["HOURS", "LEVEL"]
 
 
 class _Level(click.ParamType):  # type: ignore[type-arg]
@@ -30,4 +30,18 @@ class _Level(click.ParamType):  # type: ignore[type-arg]
         return level
 
 
-LEVEL = _Level()
+class _Hours(click.ParamType):  # type: ignore[type-arg]
+    """A length of time in whole hours: 24h, 7d."""
+
+    name = "TIME"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        found = re.fullmatch(r"([0-9]{1,4})\s*([hd])", str(value).strip())
+        if found is None or int(found[1]) == 0:
+            self.fail(f"must be hours or days such as 24h or 7d, got {value!r}", param, ctx)
+        return int(found[1]) * (24 if found[2] == "d" else 1)
+
+
+LEVEL, HOURS = _Level(), _Hours()

@@ -9,7 +9,7 @@ import click
 
 from ..levels import LN2
 from ._common import LATLON, geo_command
-from ._types import LEVEL
+from ._types import HOURS, LEVEL
 
 _DELTA = click.option(
     "--delta", type=float, default=1e-6, show_default=True, help="Chance that the concentrated bound may fail."
@@ -25,29 +25,33 @@ def command() -> None:
 @click.argument("ledger")
 @click.option("--user", help="Only this user.")
 @click.option("--level", type=LEVEL, default=LN2, help="Distance of the places to tell apart [default: ln2].")
+@click.option("--per", "hours", type=HOURS, help="Only what was reported within this time, e.g. 24h or 7d.")
 @_DELTA
-def show(ledger: str, user: str | None, level: float, delta: float) -> dict[str, Any]:
-    """Show the reports in LEDGER (.json or .parquet) and both costs: pure (n d) and concentrated (zCDP, except with
-    probability delta).
+def show(ledger: str, user: str | None, level: float, hours: int | None, delta: float) -> dict[str, Any]:
+    """Show the reports in LEDGER (.json or .parquet) and what they cost: the smaller of the pure bound (n d) and the
+    concentrated one (zCDP, except with probability delta), which both hold. With --json: both.
     """
-    from ..accounts.ledger import Ledger
+    from ..accounts.ledger import Ledger, this_hour
     from ..errors import FileError
 
     book = Ledger.load(ledger)
     if not book.users:
         raise FileError(f"{ledger}: there is no ledger with reports in it")
+    since = None if hours is None else this_hour() - hours
     rows = []
     for name in [user] if user is not None else sorted(book.users):
         accounts = book.accounts(name)
-        counts = {k: sum(getattr(a, k) for a in accounts.values()) for k in ("fresh", "repeated", "fenced")}
-        rows.append({"user": name, **counts, **book.cost(name, level, delta=delta).as_dict()})
-    head = f"{'user':<16}{'fresh':>7}{'repeated':>10}{'fenced':>8}{'pure':>9}{'concentrated':>14}"
+        counts = {k: sum(getattr(a, k) for a in accounts.values()) for k in ("repeated", "fenced")}
+        cost = book.cost(name, level, delta=delta, since=since).as_dict()
+        rows.append({"user": name, "fresh": cost["reports"], **counts, **cost})
+    head = f"{'user':<16}{'fresh':>7}{'repeated':>10}{'fenced':>8}{'cost':>9}  bound"
     lines = [
-        f"{r['user']:<16}{r['fresh']:>7}{r['repeated']:>10}{r['fenced']:>8}{r['pure']:>9.2f}{r['concentrated']:>14.2f}"
+        f"{r['user']:<16}{r['fresh']:>7}{r['repeated']:>10}{r['fenced']:>8}{r['best']:>9.2f}  {r['bound']}"
         for r in rows
     ]
-    told = f"places {level:.4g} apart; concentrated holds except with probability {delta:g}"
-    return {"level": level, "delta": delta, "users": rows, "text": "\n".join([told, head, *lines])}
+    window = "" if hours is None else f"; fresh reports and cost of the last {hours} hours"
+    told = f"places {level:.4g} apart; concentrated holds except with probability {delta:g}{window}"
+    return {"level": level, "delta": delta, "hours": hours, "users": rows, "text": "\n".join([told, head, *lines])}
 
 
 @geo_command(name="cost", short_help="What a number of reports costs.")
@@ -56,12 +60,12 @@ def show(ledger: str, user: str | None, level: float, delta: float) -> dict[str,
 @click.option("--budget", type=LEVEL, help="Also say how many reports stay within this level.")
 @_DELTA
 def cost_of(reports: int, level: float, budget: float | None, delta: float) -> dict[str, Any]:
-    """Compute both costs of a number of reports without any ledger."""
+    """Compute what a number of reports costs, without any ledger."""
     from ..accounts.accounting import cost, reports_within
 
     spent = cost(reports, level, delta=delta)
     result = spent.as_dict()
-    text = f"{reports} reports, places {level:.4g} apart: {spent.pure:.2f} pure, {spent.concentrated:.2f} concentrated"
+    text = f"{reports} reports, places {level:.4g} apart, cost {spent.best:.2f} ({spent.bound} bound)"
     if budget is not None:
         result |= {"budget": budget, "reports_within": reports_within(budget, level, delta=delta)}
         text += f"\n{result['reports_within']} reports stay within {budget:.4g}"

@@ -7,15 +7,17 @@ from typing import Any
 
 import click
 
-from ._common import geo_command, show_progress
+from ..levels import LN2
+from ._common import DEGREES, geo_command, show_progress
+from ._types import HOURS, LEVEL
 
 _GUARD = ("low", "medium", "high")
 
 
 @geo_command(short_help="Report a place, or a table of places, with privacy.")
 @click.argument("file", required=False)
-@click.option("--lat", type=float, help="Latitude of one place.")
-@click.option("--lon", type=float, help="Longitude of one place.")
+@click.option("--lat", type=DEGREES, help="Latitude of one place.")
+@click.option("--lon", type=DEGREES, help="Longitude of one place.")
 @click.option("--input", "source", metavar="T", help="A table of places: CSV, Parquet, GeoJSON or GPX.")
 @click.option("-o", "--output", metavar="T", help="The table to write, in any of these formats.")
 @click.option(
@@ -47,6 +49,9 @@ _GUARD = ("low", "medium", "high")
 @click.option("--keep", multiple=True, help="Keep this column though it may tell the place; '*' keeps all.")
 @click.option("--ledger", metavar="LEDGER", help="Count the reports in this file (.json or .parquet) before release.")
 @click.option("--user", default="me", show_default=True, help="Whose reports these are, for --sticky and --ledger.")
+@click.option("--budget", type=LEVEL, help="Report nothing if a user's reports in --ledger would then cost more.")
+@click.option("--per", "per_hours", type=HOURS, help="The budget is for every window of this length [default: ever].")
+@click.option("--budget-level", type=LEVEL, default=LN2, help="Distance of the places it is about [default: ln2].")
 @click.option("--seed", type=int, help="Seeded randomness: for research only, protects nobody, marks the output.")
 def command(**options: Any) -> dict[str, Any]:
     """Report a place (--lat, --lon) or every place of a table (--input, -o) through the metric in FILE.

@@ -32,7 +32,7 @@ import numpy.typing as npt
 from ..errors import FileError, InputError
 from ..levels import FloatArray, IntArray
 from ..randomness import RandomSource, uniform_below
-from ..store.atomic import writing
+from ..store.atomic import write_bytes
 
 __all__ = ["KeyedRandom", "Sticky", "load_key", "metric_id", "new_key"]
 
@@ -190,11 +190,7 @@ def metric_id(metric: Any) -> str:
 def new_key(path: str | Path) -> bytes:
     """A key from the operating system, written to a file that only its owner can read."""
     key = secrets.token_bytes(_KEY_BYTES)
-    target = Path(path)
-    with writing(target) as temporary:
-        temporary.write_text(f"{_HEADER}{key.hex()}\n", encoding="ascii")
-        target.touch(mode=0o600)  # the finished file takes the permissions of what it replaces
-        target.chmod(0o600)
+    write_bytes(path, f"{_HEADER}{key.hex()}\n".encode("ascii"), private=True)
     return key
 
 

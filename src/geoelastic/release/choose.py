@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..accounts.budget import Budget
 from ..accounts.ledger import Account, Ledger, updating
 from ..errors import InputError, require_choice
 from ..levels import IntArray
@@ -109,10 +110,15 @@ def account_of(ledger: Ledger, metric: Any, user: str) -> Account:
     return ledger.accounts(user).get(f"elastic:{metric_id(metric)}", Account())
 
 
-def charge_file(path: str | Path, mechanism: Any, visits: Visits, *, user: str = "") -> None:
-    """The same for the ledger in a file, which is locked meanwhile."""
+def charge_file(
+    path: str | Path, mechanism: Any, visits: Visits, *, user: str = "", budget: Budget | None = None
+) -> None:
+    """The same for the ledger in a file, which is locked meanwhile; a `budget` that would be exceeded leaves it as it
+    is."""
     with updating(path) as ledger:
         charge(ledger, mechanism, visits, user=user)
+        if budget is not None:
+            budget.require(ledger, {key or user for key in visits})
 
 
 def _find(info: Any, key: str) -> float | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..accounts.budget import Budget
 from ..errors import InputError
 from ..mechanism.tiled import TiledMechanism
 from ..metric import Metric
@@ -32,6 +33,9 @@ def sanitize_request(
     outside: str,
     ledger: str | None,
     user: str,
+    budget: float | None,
+    budget_level: float,
+    per_hours: int | None,
     seed: int | None,
     progress: bool,
     lat_column: str | None,
@@ -46,6 +50,7 @@ def sanitize_request(
     for path in (output, ledger):
         if path is not None:
             require_writable(path)
+    limit = _budget(ledger, budget, budget_level, per_hours)
     metric = None if file is None else load(file)
     rng = None if seed is None else SeededRandom(seed)
     tiled = _of_tiles(kind, metric, **choices)
@@ -57,7 +62,7 @@ def sanitize_request(
         reports = sanitize_arrays(mechanism, np.array([lat]), np.array([lon]), outside=outside, rng=rng)
         if ledger is not None:
             visits: Visits = {"": 1 if reports.index is None else reports.index}
-            charge_file(ledger, mechanism, visits, user=user)
+            charge_file(ledger, mechanism, visits, user=user, budget=limit)
         return _one(reports.lat, reports.lon, kind, seeded=seed is not None)
     done = sanitize_file(
         mechanism,
@@ -69,10 +74,22 @@ def sanitize_request(
         keep=keep,
         users=user_column,
         rng=rng,
-        before_release=None if ledger is None else lambda _, visits: charge_file(ledger, mechanism, visits, user=user),
+        before_release=None
+        if ledger is None
+        else lambda _, visits: charge_file(ledger, mechanism, visits, user=user, budget=limit),
         progress=progress,
     )
     return _many(done, mechanism, str(output))
+
+
+def _budget(ledger: str | None, most: float | None, level: float, hours: int | None) -> Budget | None:
+    if most is None:
+        if hours is not None:
+            raise InputError("a window of time (--per) belongs to a budget: give --budget too")
+        return None
+    if ledger is None:
+        raise InputError("a budget needs the ledger that it is held against: give --ledger too")
+    return Budget(most, level=level, hours=hours)
 
 
 def _of_tiles(
@@ -111,7 +128,7 @@ def _many(done: dict[str, Any], mechanism: Any, output: str) -> dict[str, Any]:
     verb = "moved" if done["policy"] == "snap" else "dropped"
     lines += [f"{verb}: {done[k]:,} {what}" for k, what in _WHY.items() if done[k]]
     if done["withheld"]:
-        lines.append(f"left out because they tell the place: {', '.join(done['withheld'])}")
+        lines.append(f"left out because they tell the place, or may (--keep NAME): {', '.join(done['withheld'])}")
     if done["seeded"]:
         lines.append("seeded: for research only, these reports protect nobody")
     return done | {"mechanism": mechanism_name(mechanism), "output": output, "text": "\n".join(lines)}

@@ -191,6 +191,8 @@ class Placement:
 
 def groups(names: Sequence[Any]) -> Iterator[tuple[str, IntArray]]:
     """Each different name, as text, with the positions where it stands."""
+    if not len(names):
+        return
     unique, inverse = np.unique(np.array([str(name) for name in names], dtype=object), return_inverse=True)
     order = np.argsort(inverse, kind="stable")
     ends = np.cumsum(np.bincount(inverse, minlength=unique.size))

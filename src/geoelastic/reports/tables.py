@@ -83,7 +83,8 @@ def sanitize_file(
     `before_release` is called with the tally and the true locations by user (or their number, without a map) when all
     reports are made and none is public yet: a ledger is charged there.
     """
-    reader = open_stream(source, lat=lat, lon=lon, keep=keep)
+    asked = [] if users is None or tells_place(users, keep) else [users]
+    reader = open_stream(source, lat=lat, lon=lon, keep=[*keep, *asked])
     layout, seeded = reader.layout, _is_seeded(rng)
     if users is not None and users not in layout.rest.names:
         raise InputError(f"{Path(source).name}: there is no column {users!r} for the users")

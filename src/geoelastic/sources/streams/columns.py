@@ -45,6 +45,8 @@ _TELLING = frozenset([
 _SECOND_PLACE = re.compile(
     r"(^|[_\W])(lat|latitude|lon|lng|long|longitude)(?=$|[_\W\d])|(lat|lon|lng|latitude|longitude)_?e7$"
 )
+_NAME = re.compile(r"[^\W\d][\w ()/.:-]{0,40}")
+_VALUE = re.compile(r"\d[.,]\d|\d{4,}|\d\D+\d")
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,5 +153,7 @@ def _plain(name: str) -> str:
 
 
 def _listed(names: Iterable[str]) -> str:
-    listed = [repr(name) for name in names]
+    """Names for a message. What does not look like a name is not shown: a table without a header has a person's row
+    there."""
+    listed = [repr(name) if _NAME.fullmatch(name) and not _VALUE.search(name) else "..." for name in names]
     return ", ".join(listed[:20]) + (", ..." if len(listed) > 20 else "") or "none"

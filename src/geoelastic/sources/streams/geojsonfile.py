@@ -17,7 +17,7 @@ from typing import IO, Any
 import numpy as np
 import pyarrow as pa
 
-from ...errors import FileError, InputError
+from ...errors import FileError, GeoelasticError, InputError
 from .columns import Batch, Layout, tells_place
 from .plumbing import DEGREE_DECIMALS, ByteSource, open_write
 
@@ -25,6 +25,9 @@ __all__ = ["GeoJsonReader", "GeoJsonWriter", "is_lines"]
 
 _BATCH_ROWS = 1 << 14
 _CHUNK_CHARS = 1 << 18
+#: No feature of a point is as long as this; what is, would only fill the memory.
+_MOST_CHARS = 1 << 26
+_OTHERS = ("LineString", "Polygon", "MultiPoint", "MultiLineString", "MultiPolygon", "GeometryCollection")
 _REST = pa.schema([("id", pa.string()), ("properties", pa.string())], metadata={b"geojson": b"1"})
 
 
@@ -57,21 +60,20 @@ class GeoJsonReader:
                     if len(rows) == _BATCH_ROWS:
                         yield _batch(rows)
                         rows = []
-            except (ValueError, KeyError, TypeError, EOFError, OSError) as error:
-                if isinstance(error, InputError | FileError):
-                    raise
+                if rows:
+                    yield _batch(rows)
+            except (GeoelasticError, MemoryError):
+                raise
+            except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError, OSError):
                 raise FileError(f"{self._path.name}: not a whole GeoJSON FeatureCollection") from None
-            if rows:
-                yield _batch(rows)
 
     def _row(self, feature: Any) -> tuple[float, float, str | None, str]:
         geometry = feature["geometry"]
         lat = lon = float("nan")
         if geometry is not None:
             if geometry["type"] != "Point":
-                raise InputError(
-                    f"{self._path.name}: every feature must be a Point, got a {str(geometry['type'])[:20]}"
-                )
+                kind = geometry["type"] if geometry["type"] in _OTHERS else "something else"
+                raise InputError(f"{self._path.name}: every feature must be a Point, got a {kind}")
             lon, lat = (float(value) for value in geometry["coordinates"][:2])
         properties = feature.get("properties") or {}
         telling = [name for name in properties if tells_place(name, self._keep)]
@@ -125,7 +127,7 @@ def _batch(rows: list[tuple[float, float, str | None, str]]) -> Batch:
 
 
 def _lines(text: IO[str]) -> Iterator[Any]:
-    for line in text:
+    while line := text.readline(_MOST_CHARS):
         record = line.strip("\x1e \t\r\n")  # RFC 8142 begins each record with a separator
         if record:
             yield json.loads(record)
@@ -162,7 +164,7 @@ def _features(text: IO[str]) -> Iterator[Any]:
 
 def _require_degrees(member: Any) -> None:
     """GeoJSON is in degrees; the old member "crs" may say so, or say something else."""
-    name = str((member or {}).get("properties", {}).get("name", ""))
+    name = str(((member or {}).get("properties") or {}).get("name", ""))
     if name and not name.upper().endswith(("CRS84", "4326")):
         raise InputError("GeoJSON must be in degrees (WGS 84), got another 'crs'")
 
@@ -201,7 +203,7 @@ class _Tokens:
                     return value
             except json.JSONDecodeError:
                 pass
-            if not self._more(size):
+            if len(self._buffer) > _MOST_CHARS or not self._more(size):
                 raise ValueError("the text ends within a value")
             size *= 2
 

@@ -48,7 +48,7 @@ class GpxReader:
                     if len(rows) == _BATCH_ROWS:
                         yield _batch(rows)
                         rows = []
-            except (ElementTree.ParseError, ValueError, KeyError, EOFError, OSError) as error:
+            except (ElementTree.ParseError, ValueError, LookupError, OSError) as error:
                 if isinstance(error, FileError | InputError):
                     raise
                 raise FileError(f"{self._path.name}: not a whole GPX file") from None

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import shapely
 
-from ...errors import FileError, InputError
+from ...errors import FileError, GeoelasticError, InputError
 from ...levels import FloatArray
 from .columns import Batch, Layout, find_place_columns, numbers, tells_place
 from .plumbing import DEGREE_DECIMALS
@@ -64,9 +64,9 @@ class ParquetReader:
                 table = pa.Table.from_batches([record])
                 self._rows_read += table.num_rows
                 yield Batch(*self._latlon(table), table.select(self.layout.rest.names))
-        except (pa.ArrowException, OSError) as error:
-            if isinstance(error, FileError):
-                raise
+        except GeoelasticError:
+            raise
+        except (pa.ArrowException, OSError, ValueError):
             raise FileError(f"{self._path.name}: not a whole Parquet file") from None
 
     def fraction(self) -> float:
@@ -77,7 +77,10 @@ class ParquetReader:
         if self._geometry is None:
             lat, lon = (numbers(table.column(n), name=n, where=self._path.name) for n in (self.lat, self.lon))
             return lat, lon
-        points = shapely.from_wkb(np.array(table.column(self._geometry).to_pylist(), dtype=object))
+        try:
+            points = shapely.from_wkb(np.array(table.column(self._geometry).to_pylist(), dtype=object))
+        except (shapely.errors.ShapelyError, TypeError, ValueError):
+            raise InputError(f"{self._path.name}: every geometry must be a point as WKB") from None
         if not np.all((shapely.get_type_id(points) == shapely.GeometryType.POINT) | shapely.is_missing(points)):
             raise InputError(f"{self._path.name}: every geometry must be a point")
         x, y = shapely.get_x(points), shapely.get_y(points)
@@ -127,10 +130,12 @@ def _open(path: Path) -> Any:
     from pyarrow import parquet
 
     try:
-        return parquet.ParquetFile(path)
+        file = parquet.ParquetFile(path)
+        _ = file.schema_arrow
+        return file
     except FileNotFoundError:
         raise FileError(f"{path}: there is no such file") from None
-    except (pa.ArrowException, OSError):
+    except (pa.ArrowException, OSError, ValueError):
         raise FileError(f"{path.name}: not a whole Parquet file") from None
 
 
@@ -153,10 +158,12 @@ def _geometry(schema: Any, where: str) -> tuple[str | None, Any]:
             return None, None
         spec = meta["columns"][name]
         crs = CRS.from_user_input(spec.get("crs") or "OGC:CRS84")
-    except (ValueError, KeyError, AttributeError, CRSError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, CRSError):
         raise InputError(f"{where}: its note about geometries (key 'geo') must follow GeoParquet") from None
     if spec.get("encoding") != "WKB":
-        raise InputError(f"{where}: GeoParquet geometries must be encoded as WKB, got {spec.get('encoding')!r}")
+        raise InputError(
+            f"{where}: GeoParquet geometries must be encoded as WKB, got {str(spec.get('encoding'))[:20]!r}"
+        )
     if crs.equals(CRS.from_epsg(4326), ignore_axis_order=True):
         return name, None
     return name, Transformer.from_crs(crs, "EPSG:4326", always_xy=True)

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
@@ -35,13 +36,33 @@ class ByteSource:
         """The file from its beginning."""
         with self._path.open("rb") as raw:
             self._raw = raw
-            yield cast(IO[bytes], gzip.GzipFile(fileobj=raw)) if self._path.suffix.lower() == ".gz" else raw
+            yield cast(IO[bytes], _Unzipped(raw, self._path.name)) if self._path.suffix.lower() == ".gz" else raw
         self._raw = None
 
     def fraction(self) -> float:
         """The share of the file that has been read, in [0, 1]."""
         size = self._path.stat().st_size
         return self._raw.tell() / size if self._raw is not None and not self._raw.closed and size else 0.0
+
+
+class _Unzipped(gzip.GzipFile):
+    """The content of a compressed file; damage is said in one way, wherever it is met."""
+
+    def __init__(self, raw: IO[bytes], name: str) -> None:
+        super().__init__(fileobj=raw)
+        self._shown = name
+
+    def read(self, size: int | None = -1) -> bytes:
+        return self._whole(super().read, size)
+
+    def read1(self, size: int = -1) -> bytes:
+        return self._whole(super().read1, size)
+
+    def _whole(self, read: Callable[..., bytes], size: int | None) -> bytes:
+        try:
+            return read(size)
+        except (zlib.error, EOFError, OSError):
+            raise FileError(f"{self._shown}: damaged or cut off: it cannot be uncompressed") from None
 
 
 def open_write(path: Path, name: str) -> IO[bytes]:

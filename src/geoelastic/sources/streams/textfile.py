@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from types import TracebackType
@@ -13,28 +14,35 @@ from typing import Any
 import pyarrow as pa
 
 from ...errors import FileError, InputError
-from .columns import Batch, Layout, find_place_columns, numbers, tells_place
+from .columns import KEEP_ALL, Batch, Layout, find_place_columns, numbers, tells_place
 from .plumbing import ByteSource, decimals, open_write
 
 __all__ = ["CsvReader", "CsvWriter"]
 
 _BLOCK_BYTES = 1 << 22
 _HEAD_BYTES = 1 << 20
+_TIME = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d([.,]\d+)?)?(Z|[+-]\d\d:?\d\d)?)?")
 
 
 class CsvReader:
     """Rows of a delimited text file.
 
-    A first row with a number in it is data, and the columns are then called column_1, column_2, ...
+    A first row with a number in it is data, and the columns are then called column_1, column_2, ... Such a file does
+    not say what its columns are, so only a time is kept, known by its form, and what is asked for.
     """
 
     def __init__(self, path: Path, *, lat: str | None, lon: str | None, keep: Collection[str]) -> None:
         self._path, self._source = path, ByteSource(path)
         self.fraction = self._source.fraction
-        self._delimiter, self._names, self._headless = _head(path, self._source)
+        self._delimiter, self._names, first = _head(path, self._source)
+        self._headless = first is not None
         self.lat, self.lon = find_place_columns(self._names, lat, lon, where=path.name)
         others = [n for n in self._names if n not in (self.lat, self.lon)]
-        self.withheld = [n for n in others if tells_place(n, keep)]
+        if first is None:
+            self.withheld = [n for n in others if tells_place(n, keep)]
+        else:
+            times = {name for name, cell in zip(self._names, first, strict=True) if _TIME.fullmatch(cell)}
+            self.withheld = [n for n in others if n not in times and n not in keep and KEEP_ALL not in keep]
         order = tuple(n for n in self._names if n not in self.withheld)
         kept = pa.schema([(n, pa.string()) for n in others if n not in self.withheld])
         self.layout = Layout(order, kept, self.lat, self.lon)
@@ -61,12 +69,13 @@ class CsvReader:
                 )
                 for block in reader:
                     yield self._batch(pa.Table.from_batches([block]))
-            except (pa.ArrowInvalid, EOFError, OSError) as error:
+            except (pa.ArrowException, OSError) as error:
                 if isinstance(error, FileError):
                     raise
                 # the parser's own message quotes the row, and a row is somebody's place
                 raise FileError(
-                    f"{self._path.name}: a row does not have the {len(self._names)} columns of the first row"
+                    f"{self._path.name}: a row does not have the {len(self._names)} columns of the first row, "
+                    "or is not text in UTF-8"
                 ) from None
 
     def _batch(self, table: Any) -> Batch:
@@ -104,19 +113,20 @@ class CsvWriter:
         self._file.close()
 
 
-def _head(path: Path, source: ByteSource) -> tuple[str, list[str], bool]:
-    """Delimiter, column names, and whether the first row is data."""
+def _head(path: Path, source: ByteSource) -> tuple[str, list[str], list[str] | None]:
+    """Delimiter, column names, and the cells of the first row if it is data."""
     with source.open() as file:
-        try:
-            first = file.read(_HEAD_BYTES).decode("utf-8-sig", errors="replace").splitlines()[:1]
-        except (OSError, EOFError):
-            raise FileError(f"{path.name}: cannot be read (it may be cut off)") from None
+        first = file.read(_HEAD_BYTES).decode("utf-8-sig", errors="replace").splitlines()[:1]
     if not first or not first[0].strip():
         raise InputError(f"{path.name}: the table is empty: it must have a header with latitude and longitude")
     delimiter = max(",;\t|", key=first[0].count)
-    names = [name.strip() for name in next(csv.reader(first, delimiter=delimiter))]
-    headless = any(map(_is_number, names))
-    return delimiter, [f"column_{k + 1}" for k in range(len(names))] if headless else names, headless
+    try:
+        cells = [cell.strip() for cell in next(csv.reader(first, delimiter=delimiter))]
+    except csv.Error:
+        raise InputError(f"{path.name}: the first row cannot be read as a row of a table") from None
+    if not any(map(_is_number, cells)):
+        return delimiter, cells, None
+    return delimiter, [f"column_{k + 1}" for k in range(len(cells))], cells
 
 
 def _is_number(text: str) -> bool:
