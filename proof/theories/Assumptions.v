@@ -1,0 +1,25 @@
+(* SPDX-License-Identifier: Apache-2.0 *)
+(** What each main theorem rests on. `./run proof` prints this and accepts the axioms of the real numbers only. *)
+
+From Geoelastic Require Import Graph Sums Weights Mechanism Relief Requirement Sampler Trace.
+
+Print Assumptions dist_sym.
+Print Assumptions dist_triangle.
+Print Assumptions recipe_lipschitz.
+Print Assumptions w_half_lipschitz.
+Print Assumptions w_one_lipschitz.
+Print Assumptions half_private.
+Print Assumptions half_fenced_private.
+Print Assumptions frame_private.
+Print Assumptions edges_to_pairs.
+Print Assumptions relief_fenced_private.
+Print Assumptions far_step.
+Print Assumptions three_points.
+Print Assumptions jumps_enough.
+Print Assumptions every_level.
+Print Assumptions lowering_keeps.
+Print Assumptions paper_ends.
+Print Assumptions lazy_exact.
+Print Assumptions sampler_half_exact.
+Print Assumptions sampler_one_exact.
+Print Assumptions trace_private.
