@@ -29,6 +29,13 @@ from ._common import geo_command
 @click.option(
     "--cors", multiple=True, metavar="ORIGIN", help="A web origin whose pages may use the service; can be repeated."
 )
+@click.option(
+    "--allowed-host",
+    "allowed_hosts",
+    multiple=True,
+    metavar="NAME",
+    help="A name by which it may be asked, e.g. that of a proxy [default: --host, localhost]; can be repeated.",
+)
 @click.option("--root-path", default="", metavar="/PATH", help="The path under which a proxy publishes the service.")
 @click.option(
     "--measure",

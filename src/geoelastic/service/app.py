@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -27,24 +26,49 @@ except ImportError as error:
 
 from .files import send
 from .guard import Guard, error_response
+from .meter import Meter
 from .models import ERRORS, Description, Extracts, Health, Metrics, OnePlace, Problem, Reports, SanitizeRequest
 from .page import page_assets
 
-__all__ = ["Settings", "create_app"]
+__all__ = ["LOCAL_HOSTS", "Settings", "create_app"]
 
-log = logging.getLogger("geoelastic.service")
-_CODES = {401: "unauthorized", 404: "not_found", 405: "method_not_allowed", 413: "too_large"}
+_CODES = {401: "unauthorized", 404: "not_found", 405: "method_not_allowed", 413: "too_large", 503: "busy"}
+_FIELDS = frozenset(["lat", "lon", "metric", "points"])
+#: The names of this machine for itself.
+LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 
 
 @dataclass(frozen=True)
 class Settings:
-    """`token`: required in 'Authorization' for everything under /v1 but health. `cors`: origins whose pages may ask."""
+    """`token`: required in 'Authorization' for everything but health and the page. `cors`: origins whose pages may ask.
+    `hosts`: names by which the service may be asked. `max_waiting`: requests that may wait for a thread."""
 
     token: str | None = None
     cors: Sequence[str] = ()
+    hosts: Sequence[str] = LOCAL_HOSTS
     max_points: int = 1000
     max_body_bytes: int = 256 * 1024
+    max_waiting: int = 256
     threads: int | None = None
+
+
+class _Pool:
+    """Threads for what takes time; beyond so many that wait for one, others are told to come back."""
+
+    def __init__(self, threads: int, most: int) -> None:
+        self._threads, self._most, self._now = ThreadPoolExecutor(threads, "sampler"), most, 0
+
+    async def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        if self._now >= self._most:
+            raise HTTPException(503, "the service is busy; ask again in a second", {"Retry-After": "1"})
+        self._now += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, function, *arguments)
+        finally:
+            self._now -= 1
+
+    def close(self) -> None:
+        self._threads.shutdown()
 
 
 def create_app(published: Mapping[str, Published], settings: Settings | None = None) -> FastAPI:
@@ -53,15 +77,15 @@ def create_app(published: Mapping[str, Published], settings: Settings | None = N
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        with ThreadPoolExecutor(settings.threads or os.cpu_count() or 1, "sampler") as pool:
-            app.state.pool = pool
-            yield
+        app.state.pool = _Pool(settings.threads or os.cpu_count() or 1, settings.max_waiting)
+        yield
+        app.state.pool.close()
 
     app = FastAPI(
         title="geoelastic", version=__version__, lifespan=lifespan, openapi_url="/v1/openapi.json", docs_url=None,
         redoc_url=None, description="Location privacy that gives every place the same crowd to hide in.",
     )  # fmt: skip
-    app.state.published, app.state.settings = dict(published), settings
+    app.state.published, app.state.settings, app.state.meter = dict(published), settings, Meter()
     _add_errors(app)
     _add_metrics(app)
     _add_sanitize(app)
@@ -71,7 +95,10 @@ def create_app(published: Mapping[str, Published], settings: Settings | None = N
             CORSMiddleware, allow_origins=list(settings.cors), allow_methods=["GET", "POST"],
             allow_headers=["authorization", "content-type", "range"], expose_headers=["etag", "content-range"],
         )  # fmt: skip
-    app.add_middleware(Guard, token=settings.token, max_body_bytes=settings.max_body_bytes)
+    app.add_middleware(
+        Guard, token=settings.token, max_body_bytes=settings.max_body_bytes, hosts=settings.hosts,
+        public=list(page_assets()), meter=app.state.meter,
+    )  # fmt: skip
     return app
 
 
@@ -92,19 +119,15 @@ def _add_errors(app: FastAPI) -> None:
             return error_response(404, "outside" if isinstance(error, OutsideError) else "frame", str(error))
         return error_response(422, "invalid", str(error))
 
-    @app.exception_handler(Exception)
-    async def failed(request: Request, error: Exception) -> Response:
-        log.error("a request failed: %s", type(error).__name__)  # a message or a traceback could hold a place
-        return error_response(500, "internal", "the request failed; the fault is the service's")
-
 
 def _faults(error: RequestValidationError) -> list[str]:
     """What is wrong with a body, for the shape (one place, or a list of them) that it comes closest to. What was sent
-    is not repeated: it holds places."""
+    is not repeated: it holds places, and a name that we do not know may be one."""
     by_shape: dict[str, list[str]] = {}
     for item in error.errors():
-        _, shape, *where = [*map(str, item["loc"]), ""]
-        by_shape.setdefault(shape, []).append(f"'{'.'.join(filter(None, where)) or 'body'}': {item['msg']}")
+        shape, where = str(item["loc"][1:2]), item["loc"][2:]
+        names = [str(part) if isinstance(part, int) or part in _FIELDS else "(unknown)" for part in where]
+        by_shape.setdefault(shape, []).append(f"'{'.'.join(names) or 'body'}': {item['msg']}")
     return min(by_shape.values(), key=len)
 
 
@@ -128,8 +151,14 @@ def _add_metrics(app: FastAPI) -> None:
     }
 
     async def in_pool(function: Any, *arguments: Any) -> Any:
-        return await asyncio.get_running_loop().run_in_executor(app.state.pool, function, *arguments)
+        return await app.state.pool.run(function, *arguments)
 
+    @app.get("/metrics", include_in_schema=False)
+    async def meter() -> Response:
+        """Counts for Prometheus; no place, no person."""
+        return Response(app.state.meter.text(), media_type="text/plain; version=0.0.4")
+
+    @app.get("/healthz", response_model=Health, include_in_schema=False)
     @app.get("/v1/health", response_model=Health)
     async def health() -> Any:
         """Whether the service is up."""
@@ -191,7 +220,8 @@ def _add_sanitize(app: FastAPI) -> None:
         one = _published(app, body.metric)
         if len(body.places) > settings.max_points:
             return error_response(413, "too_large", f"'points' must have at most {settings.max_points} entries")
-        reports = await asyncio.get_running_loop().run_in_executor(app.state.pool, draw, one, body.places)
+        reports = await app.state.pool.run(draw, one, body.places)
+        app.state.meter.reports += len(reports)
         return JSONResponse({"metric": one.name, "reports": reports})  # made here of numbers: no need to check it again
 
 

@@ -1,22 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands before every route: body limit, token, security headers, a log without people in it, one error shape.
+"""What stands before every route: the host it was asked by, body limit, token, security headers, a count and a log
+without people in them, one error shape.
 
 No request body, coordinate, query, token or client address is ever logged: a line has the method, the route's template,
-the status and the time it took.
+the status and the time it took. Of an error that was not foreseen it has the kind: its message might hold a place.
 """
 
 from __future__ import annotations
 
 import hmac
 import logging
+import re
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Collection, MutableMapping
 from typing import Any
 
-from fastapi import HTTPException
 from starlette.responses import JSONResponse
 
-__all__ = ["Guard", "error_response"]
+from .meter import Meter
+
+__all__ = ["HEALTH", "Guard", "error_response"]
 
 log = logging.getLogger("geoelastic.service")
 
@@ -24,12 +27,19 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
+#: Whether the service is up may be asked by anybody, under any name.
+HEALTH = ("/healthz", "/v1/health")
+
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     # base maps are images of other servers and only loaded when somebody ticks the box
     "Content-Security-Policy": "default-src 'self'; img-src 'self' data: https:; style-src 'self' 'unsafe-inline'",
 }
+_HOST = re.compile(r"(\[[0-9a-f:.]{2,45}\]|[a-z0-9._-]{1,253}?)\.?(?::[0-9]{1,5})?")
+_ADDRESS = re.compile(r"\[[0-9a-f:.]+\]|[0-9]{1,3}(\.[0-9]{1,3}){3}")
+#: More digits than a number of bytes has.
+_DIGITS = 18
 
 
 def error_response(status: int, code: str, message: str, headers: dict[str, str] | None = None) -> JSONResponse:
@@ -37,15 +47,26 @@ def error_response(status: int, code: str, message: str, headers: dict[str, str]
     return JSONResponse({"error": {"code": code, "message": message}}, status, headers)
 
 
-class TooLargeError(HTTPException):
-    """More bytes than the limit have arrived; the one kind of error that readers of a body let through."""
-
-
 class Guard:
-    """ASGI middleware around the whole application."""
+    """ASGI middleware around the whole application.
 
-    def __init__(self, app: Any, *, token: str | None, max_body_bytes: int) -> None:
-        self._app, self._token, self._limit = app, token, max_body_bytes
+    `hosts`: names by which it may be asked, "*" for any, "address" for any address in digits. A page of somebody else
+    whose name is made to point here (DNS rebinding) asks by that name. `public`: paths that need no token.
+    """
+
+    def __init__(
+        self,
+        app: Any,
+        *,
+        token: str | None,
+        max_body_bytes: int,
+        hosts: Collection[str],
+        public: Collection[str],
+        meter: Meter,
+    ) -> None:
+        self._app, self._token, self._limit, self._meter = app, token, max_body_bytes, meter
+        self._hosts = frozenset(host.lower() for host in hosts)
+        self._public = frozenset([*public, *HEALTH])
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -61,25 +82,44 @@ class Guard:
                 message["headers"] = [*message["headers"], *extra]
             await send(message)
 
+        self._meter.in_progress += 1
         try:
-            refusal = self._refusal(scope)
-            if refusal is not None:
-                await refusal(scope, receive, answering)
-            else:
-                await self._app(scope, self._counted(receive), answering)
+            await self._answer(scope, receive, answering)
+        except Exception as error:
+            # raised again, it would be logged with its message and with the values around it
+            log.error("a request failed: %s", type(error).__name__)
+            if status == 0:
+                failure = error_response(500, "internal", "the request failed; the fault is the service's")
+                await failure(scope, receive, answering)
         finally:
-            route = getattr(scope.get("route"), "path", "-")
-            log.info("%s %s %d %.1f ms", scope["method"], route, status, 1000 * (time.perf_counter() - begun))
+            self._meter.in_progress -= 1
+            route, seconds = getattr(scope.get("route"), "path", "-"), time.perf_counter() - begun
+            self._meter.add(scope["method"], route, status, seconds)
+            log.info("%s %s %d %.1f ms", scope["method"], route, status, 1000 * seconds)
+
+    async def _answer(self, scope: Message, receive: Receive, send: Send) -> None:
+        refusal = self._refusal(scope)
+        if refusal is None:
+            body = await self._body(receive)
+            if body is None:
+                return
+            if len(body) <= self._limit:
+                await self._app(scope, _again(body, receive), send)
+                return
+            refusal = self._too_large()
+        await refusal(scope, receive, send)
 
     def _refusal(self, scope: Message) -> JSONResponse | None:
         headers = dict(scope["headers"])
+        path = _route_path(scope)
+        if path not in HEALTH and not self._knows([v for name, v in scope["headers"] if name == b"host"]):
+            return error_response(421, "wrong_host", "this service is not known by this name: see --allowed-host")
         length = headers.get(b"content-length", b"0")
         if not length.isdigit():
             return error_response(400, "bad_request", "'Content-Length' must be a whole number")
-        if int(length) > self._limit:
+        if len(length) > _DIGITS or int(length) > self._limit:
             return self._too_large()
-        guarded = scope["path"].removeprefix(scope.get("root_path", "")).startswith("/v1/")
-        if self._token is None or not guarded or scope["path"].endswith("/v1/health") or scope["method"] == "OPTIONS":
+        if self._token is None or path in self._public or scope["method"] == "OPTIONS":
             return None
         scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
         if scheme.lower() == b"bearer" and hmac.compare_digest(given.strip(), self._token.encode()):
@@ -88,22 +128,47 @@ class Guard:
             401, "unauthorized", "this service needs 'Authorization: Bearer TOKEN'", {"WWW-Authenticate": "Bearer"}
         )
 
-    def _counted(self, receive: Receive) -> Receive:
-        seen = 0
+    def _knows(self, given: list[bytes]) -> bool:
+        if "*" in self._hosts:
+            return True
+        found = _HOST.fullmatch(given[0].decode("latin-1").lower()) if len(given) == 1 else None
+        if found is None:
+            return False
+        return found[1] in self._hosts or ("address" in self._hosts and _ADDRESS.fullmatch(found[1]) is not None)
 
-        async def counted() -> Message:
-            nonlocal seen
+    async def _body(self, receive: Receive) -> bytes | None:
+        """The body up to a little more than the limit; None if the client has gone. A request that is never finished
+        does not come further than here."""
+        body = bytearray()
+        while len(body) <= self._limit:
             message = await receive()
-            seen += len(message.get("body", b""))
-            if seen > self._limit:
-                raise TooLargeError(413, _too_large_message(self._limit))
-            return message
-
-        return counted
+            if message["type"] != "http.request":
+                return None
+            body += message.get("body", b"")
+            if not message.get("more_body", False):
+                break
+        return bytes(body)
 
     def _too_large(self) -> JSONResponse:
-        return error_response(413, "too_large", _too_large_message(self._limit))
+        return error_response(413, "too_large", f"a request body must be at most {self._limit} bytes")
 
 
-def _too_large_message(limit: int) -> str:
-    return f"a request body must be at most {limit} bytes"
+def _again(body: bytes, receive: Receive) -> Receive:
+    """A body that has been read, for those who have not; then whatever else comes."""
+    told = False
+
+    async def replay() -> Message:
+        nonlocal told
+        if told:
+            return await receive()
+        told = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return replay
+
+
+def _route_path(scope: Message) -> str:
+    """The path as routes know it: without the prefix that a proxy publishes the service under."""
+    path: str = scope["path"]
+    root: str = scope.get("root_path", "")
+    return path[len(root) :] if root and path.startswith(f"{root}/") else path

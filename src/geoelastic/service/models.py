@@ -44,7 +44,9 @@ ERRORS: dict[int | str, dict[str, Any]] = {
     400: {"model": Problem, "description": "The request cannot be read"},
     401: {"model": Problem, "description": "The token is missing or wrong"},
     404: {"model": Problem, "description": "There is no such thing, or the place is not one that the map can hide"},
+    421: {"model": Problem, "description": "The service is not known by this name"},
     422: {"model": Problem, "description": "The request can be read but not served"},
+    503: {"model": Problem, "description": "Too many at once: ask again"},
 }
 
 

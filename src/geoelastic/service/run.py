@@ -14,11 +14,25 @@ from typing import Any
 from ..errors import FileError, InputError, MissingExtraError
 from .registry import publish
 
-__all__ = ["read_token", "serve"]
+__all__ = ["make_server", "read_token", "serve"]
 
 TOKEN_VARIABLE = "GEOELASTIC_TOKEN"
 _LOCAL = ("127.0.0.1", "::1", "localhost")
+_EVERYWHERE = ("0.0.0.0", "::")
 _SHUTDOWN_S = 10
+_BACKLOG = 2048
+
+
+class _Discreet(logging.Formatter):
+    """Our own lines as they are. Of what others log, the first line before values are put into it, and the kind of the
+    error: its message, the values around it and the addresses of clients stay out."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        if record.name.startswith("geoelastic"):
+            return f"{record.levelname} {record.getMessage()}"
+        kind = record.exc_info[0] if record.exc_info else None
+        first = str(record.msg).strip().partition("\n")[0]
+        return f"{record.levelname} {record.name}: {first}{'' if kind is None else f' ({kind.__name__})'}"
 
 
 def read_token(path: str | None) -> str | None:
@@ -35,33 +49,35 @@ def read_token(path: str | None) -> str | None:
 
 def serve(
     files: Sequence[str], *, host: str = "127.0.0.1", port: int = 8750, token: str | None = None,
-    cors: Sequence[str] = (), root_path: str = "", output: str = "mass", max_points: int = 1000,
+    cors: Sequence[str] = (), allowed_hosts: Sequence[str] = (), root_path: str = "", output: str = "mass",
+    max_points: int = 1000,
     on_ready: Callable[[str], Any] = lambda address: None,
 ) -> None:  # fmt: skip
-    """Serve metrics until stopped. Requests under way are finished first (for at most ten seconds)."""
+    """Serve metrics until stopped. Requests under way are finished first (for at most ten seconds).
+
+    It answers to the names of this machine for itself, to `host` and to `allowed_hosts`, and where it listens on every
+    address to each of them in digits.
+    """
     if host not in _LOCAL and token is None:
         raise InputError(
             f"a token must be set to listen on {host}, where others can reach the service: "
             f"--token-file FILE, or the variable {TOKEN_VARIABLE}"
         )
-    try:
-        import uvicorn
-    except ImportError as error:
-        raise MissingExtraError("uvicorn", "service") from error
-    from .app import Settings, create_app
+    from .app import LOCAL_HOSTS, Settings, create_app
 
     published = publish(files, output=output)
     for one in published.values():
         one.warm()
-    app = create_app(published, Settings(token=token, cors=cors, max_points=max_points))
-    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
-    config = uvicorn.Config(
-        app, host=host, port=port, root_path=root_path, access_log=False, server_header=False, date_header=True,
-        log_level="warning", timeout_graceful_shutdown=_SHUTDOWN_S, limit_concurrency=512, log_config=None,
-    )  # fmt: skip
+    own = "address" if host in _EVERYWHERE else f"[{host}]" if ":" in host else host
+    hosts = [*LOCAL_HOSTS, own, *allowed_hosts]
+    app = create_app(published, Settings(token=token, cors=cors, hosts=hosts, max_points=max_points))
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Discreet())
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
+    server = make_server(app, root_path=root_path)
     try:
         listening = socket.create_server(
-            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=512
+            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=_BACKLOG
         )
     except OSError as error:
         reason = (error.strerror or "not possible").lower()
@@ -70,4 +86,19 @@ def serve(
         shown = f"[{host}]" if ":" in host else host
         on_ready(f"http://{shown}:{listening.getsockname()[1]}/")
         with contextlib.suppress(KeyboardInterrupt):  # raised again by uvicorn once everything is finished
-            uvicorn.Server(config).run(sockets=[listening])
+            server.run(sockets=[listening])
+
+
+def make_server(app: Any, *, root_path: str = "") -> Any:
+    """The server that listens for the application, with its limits."""
+    try:
+        import uvicorn
+    except ImportError as error:
+        raise MissingExtraError("uvicorn", "service") from error
+    from .connection import Connection
+
+    config = uvicorn.Config(
+        app, root_path=root_path, access_log=False, server_header=False, date_header=True, log_level="warning",
+        timeout_graceful_shutdown=_SHUTDOWN_S, http=Connection, ws="none", log_config=None,
+    )  # fmt: skip
+    return uvicorn.Server(config)
