@@ -16,7 +16,7 @@ from geoelastic.mechanism.portable import load_mechanism, save_mechanism
 from geoelastic.mechanism.sticky import Sticky
 
 HERE = Path(__file__).resolve().parents[1] / "client" / "test"
-FILE, VECTORS = HERE / "town.geox", HERE / "vectors.json"
+FILE, SHARP, VECTORS = HERE / "town.geox", HERE / "sharp.geox", HERE / "vectors.json"
 KEY = bytes(range(32))
 
 
@@ -56,6 +56,7 @@ def many(mechanism: ge.ElasticMechanism, i: int, seed: int) -> dict[str, Any]:
 
 def main() -> None:
     save_mechanism(ge.ElasticMechanism(town()), FILE)
+    save_mechanism(ge.ElasticMechanism(ge.sharpen(town())), SHARP)
     mechanism = load_mechanism(FILE)
     made = vectors(mechanism, 400)
     places = [report["from"] for report in made["reports"][:60:3] if not mechanism.metric.fence[report["from"]]]

@@ -157,7 +157,7 @@ function affectedBy(metric, changed) {
     for (const i of [...near]) for (let a = start[i]; a < start[i + 1]; a++) near.add(index[a]);
   }
   const { search } = metric;
-  search.begin(...near);
+  search.begin(near);
   const limit = Math.floor(metric.lTop * 8192);
   search.expand(limit, limit);
   const reached = Uint8Array.from(search.dist, (d) => (d === UNREACHABLE ? 0 : 1));
@@ -175,7 +175,7 @@ function repairScales(metric, sources) {
     const factor = new Float64Array(metric.n).fill(1);
     const short = [];
     for (const source of left) {
-      search.begin(source);
+      search.begin([source]);
       search.expand(top, top);
       const { least, level } = leastRatio(search, metric.mass, table);
       if (least < 1) {

@@ -2,7 +2,7 @@
 // One kind of error with a code. Messages never hold a place.
 
 export class GeoelasticError extends Error {
-  /** @param {"file"|"outside"|"frame"|"input"|"random"} code */
+  /** @param {"file"|"outside"|"frame"|"input"|"random"|"stopped"|"worker"} code */
   constructor(code, message) {
     super(message);
     this.name = "GeoelasticError";

@@ -3,7 +3,8 @@
 
 import { GeoelasticError } from "./errors.js";
 import { inflate } from "./inflate.js";
-import { MAX_DEPTH, MAX_HEADER_BYTES, requireArrays, requireHeader } from "./schema.js";
+import { parseJson } from "./json.js";
+import { requireArrays, requireHeader } from "./schema.js";
 
 const MAGIC = [0x67, 0x65, 0x6f, 0x78, 0x0d, 0x0a, 0x1a];
 /** 1; 2 for a file with heights; 3 for a file with places, and perhaps heights. */
@@ -27,37 +28,13 @@ export async function readPortable(bytes) {
     throw new GeoelasticError("file", "truncated or corrupt: the contents do not match their checksum");
   }
   const size = new DataView(bytes.buffer, bytes.byteOffset).getUint32(8, true);
-  if (size > MAX_HEADER_BYTES || HEAD_START + size > body.length) throw new GeoelasticError("file", "the header does not fit the file");
-  const head = parseHeader(bytes.subarray(HEAD_START, HEAD_START + size));
+  if (HEAD_START + size > body.length) throw new GeoelasticError("file", "the header does not end within the file");
+  const head = parseJson(bytes.subarray(HEAD_START, HEAD_START + size));
   requireHeader(head, bytes[7]);
   const most = head.arrays.reduce((sum, { count }) => sum + count, 0) * NUMBER_BYTES;
   const arrays = decodeArrays(head.arrays, inflate(body.subarray(HEAD_START + size), most));
   requireArrays(head, arrays);
   return { head, arrays };
-}
-
-function parseHeader(bytes) {
-  try {
-    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-    requireShallow(text);
-    return JSON.parse(text);
-  } catch (error) {
-    if (error instanceof GeoelasticError) throw error;
-    throw new GeoelasticError("file", "the header is not JSON");
-  }
-}
-
-/** Brackets outside strings, counted before anything is built of them. */
-function requireShallow(text) {
-  let depth = 0;
-  for (let k = 0; k < text.length; k++) {
-    const letter = text[k];
-    if (letter === '"') {
-      for (k++; k < text.length && text[k] !== '"'; k++) if (text[k] === "\\") k++;
-    } else if (letter === "{" || letter === "[") {
-      if (++depth > MAX_DEPTH) throw new GeoelasticError("file", `the header is nested more than ${MAX_DEPTH} deep`);
-    } else if (letter === "}" || letter === "]") depth--;
-  }
 }
 
 function decodeArrays(described, bytes) {

@@ -3,23 +3,31 @@
 
 import { GeoelasticError } from "./errors.js";
 import { Elastic } from "./mechanism.js";
+import { fetchBytes } from "./metric.js";
 import { Sticky } from "./sticky.js";
+import { verify } from "./verify.js";
 
 const UNAVAILABLE = 2;
 const PAUSE_MS = 60_000;
+const DELAY_MS = 1000;
+const CLOCK = { now: () => performance.now(), sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)) };
 
 class GuardedGeolocation {
   #real;
   #ready;
   #pauseMs;
+  #delayMs;
+  #clock;
   #watches = new Map();
   #next = 1;
   #radii = new Map();
 
-  constructor(real, ready, pauseMs) {
+  constructor(real, ready, { pauseMs, delayMs, clock }) {
     this.#real = real;
     this.#ready = ready;
     this.#pauseMs = pauseMs;
+    this.#delayMs = delayMs;
+    this.#clock = clock;
     this.#ready.catch(() => undefined); // told to whoever asks for a position, not to the console
   }
 
@@ -28,9 +36,18 @@ class GuardedGeolocation {
     const refuse = (error) => failure?.(positionError(error));
     // nothing is asked of the device before there is a metric to hide its answer
     this.#ready.then(
-      () => this.#real.getCurrentPosition((position) => this.#answer(position).then(success, refuse), refuse, options),
+      () => this.#real.getCurrentPosition((position) => this.#later(this.#answer(position)).then(success, refuse), refuse, options),
       refuse,
     );
+  }
+
+  /** An answer, or a refusal, at a fixed delay: a search takes longer in some places than in others, and nobody may see that. */
+  async #later(answer) {
+    const begun = this.#clock.now();
+    const settled = await answer.then((value) => () => value, (error) => () => { throw error; });
+    const passed = this.#clock.now() - begun;
+    await this.#clock.sleep(this.#delayMs * Math.max(1, Math.ceil(passed / this.#delayMs)) - passed);
+    return settled();
   }
 
   /** Reports at a fixed pace that does not depend on where the device is or whether it moves. */
@@ -79,17 +96,32 @@ function positionError(error) {
 /**
  * Replace navigator.geolocation, at once; positions are given when the metric is there.
  * metric: the address of a `.geox` file, or an Elastic. key: 32 secret bytes that make reports the same on every visit
- * (default: a new key for this page). pauseMs: time between the reports of a watch.
+ * (default: a new key for this page). pauseMs: time between the reports of a watch. delayMs: time from the device's answer to
+ * the page's. checked: true to give no position before this device has verified the map, and none if it does not hold; or the
+ * options of `verify`.
  */
-export function installGeolocation({ metric, key, user = "", pauseMs = PAUSE_MS, navigator = globalThis.navigator }) {
+export function installGeolocation({
+  metric, key, user = "", pauseMs = PAUSE_MS, delayMs = DELAY_MS, checked = false, clock = CLOCK, navigator = globalThis.navigator,
+}) {
   const real = navigator.geolocation;
-  const mechanism = metric instanceof Elastic ? Promise.resolve(metric) : Elastic.fetch(metric);
+  const mechanism = checked ? verified(metric, checked === true ? {} : checked) : loaded(metric);
   const ready = mechanism.then((made) => ({ mechanism: made, sticky: new Sticky(made, key ?? Sticky.newKey(), user) }));
-  const shim = new GuardedGeolocation(real, ready, pauseMs);
+  const shim = new GuardedGeolocation(real, ready, { pauseMs, delayMs, clock });
   // on the prototype too, where the browser keeps the real one
   const described = { get: () => shim, configurable: false, enumerable: true };
   const holder = Object.getPrototypeOf(navigator);
   if (holder && Object.getOwnPropertyDescriptor(holder, "geolocation")) Object.defineProperty(holder, "geolocation", described);
   else Object.defineProperty(navigator, "geolocation", described);
   return ready.then(() => undefined);
+}
+
+async function loaded(metric) {
+  return metric instanceof Elastic ? metric : Elastic.fetch(metric);
+}
+
+async function verified(metric, options) {
+  const given = metric instanceof Elastic ? metric : await fetchBytes(metric);
+  const { ok, faults } = await verify(given, options);
+  if (!ok) throw new GeoelasticError("file", `the map does not keep its promise: ${faults.join("; ")}`);
+  return given instanceof Elastic ? given : Elastic.fromBytes(given);
 }

@@ -91,7 +91,7 @@ export class Search {
     this.distance = 0;
   }
 
-  begin(...sources) {
+  begin(sources) {
     this.clear();
     for (const source of sources) this.#queue(source, 0);
   }

@@ -9,3 +9,4 @@ export { Projection } from "./projection.js";
 export { ReplayRandom, SystemRandom, uniformBelow } from "./random.js";
 export { leastRatio, requirementTable, requiredMass } from "./requirement.js";
 export { Sticky } from "./sticky.js";
+export { verify } from "./verify.js";

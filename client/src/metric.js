@@ -3,13 +3,20 @@
 
 import { GeoelasticError } from "./errors.js";
 import { readPortable } from "./format.js";
-import { conformalGraph, edgeGraph, loweredGraph, Search, UNREACHABLE } from "./graph.js";
+import { components, conformalGraph, edgeGraph, loweredGraph, Search, UNREACHABLE } from "./graph.js";
 import { lengthsBetween, neighbourGraph, paintOwner, touchingLeaves, uniformLeaves, unpackLeaves } from "./layout.js";
 import { Projection } from "./projection.js";
-import { requireDistances } from "./schema.js";
+import { requireSpread, requireWeights } from "./schema.js";
 
 export const LEVEL_UNITS = 8192;
 export const MASS_UNITS = 2 ** 32;
+
+/** The bytes at an address. Nothing is sent with the request. */
+export async function fetchBytes(url) {
+  const answer = await fetch(url, { credentials: "omit", referrerPolicy: "no-referrer" });
+  if (!answer.ok) throw new GeoelasticError("file", `the metric cannot be loaded: the server answered ${answer.status}`);
+  return new Uint8Array(await answer.arrayBuffer());
+}
 
 export class Metric {
   /** The metric in the bytes of a `.geox` file. */
@@ -26,11 +33,9 @@ export class Metric {
     });
   }
 
-  /** The metric at an address. Nothing is sent with the request. */
+  /** The metric at an address. */
   static async fetch(url) {
-    const answer = await fetch(url, { credentials: "omit", referrerPolicy: "no-referrer" });
-    if (!answer.ok) throw new GeoelasticError("file", `the metric cannot be loaded: the server answered ${answer.status}`);
-    return Metric.fromBytes(new Uint8Array(await answer.arrayBuffer()));
+    return Metric.fromBytes(await fetchBytes(url));
   }
 
   constructor({ head, leaves, edges, mass, measure, scale, place, height, fence, framed }) {
@@ -47,7 +52,23 @@ export class Metric {
       if (place !== undefined) this.neighbours.length = lengthsBetween(this.neighbours, place);
       this.graph = conformalGraph(this.neighbours, scale);
     }
-    requireDistances(this.graph);
+    requireWeights(this.graph);
+    requireSpread(this.#fromFirsts());
+  }
+
+  /** How far each location is from the first one of its connected part, in level units. */
+  #fromFirsts() {
+    const seen = new Set();
+    const firsts = [];
+    components(this.graph).forEach((part, i) => {
+      if (!seen.has(part)) firsts.push(i);
+      seen.add(part);
+    });
+    this.search.begin(firsts);
+    this.search.expand(UNREACHABLE - 1);
+    const distances = this.search.dist.slice();
+    this.search.clear();
+    return distances;
   }
 
   /** The graph by whose distances reports are drawn: the lowered one of a sharpened file. */
@@ -118,7 +139,7 @@ export class Metric {
   /** Level units from a location to every other, UNREACHABLE beyond `limit` units; by another `search` if given. */
   distanceUnits(i, limit = UNREACHABLE - 1, search = this.search) {
     if (this.fence[i] > 0) return this.fence.map((k) => (k === this.fence[i] ? 0 : UNREACHABLE));
-    search.begin(i);
+    search.begin([i]);
     search.expand(limit, limit);
     const distances = search.dist.slice();
     search.clear();

@@ -18,7 +18,7 @@ export class Sampler {
 
   /** One location drawn from `source`. `total`: the measure of all that can be reached from it. */
   draw(source, total, random) {
-    this.search.begin(source);
+    this.search.begin([source]);
     try {
       return new Line(this, total).throwDart(random);
     } finally {
@@ -28,7 +28,7 @@ export class Sampler {
 
   /** Several locations drawn from one source, which share the search. */
   drawMany(source, total, random, count) {
-    this.search.begin(source);
+    this.search.begin([source]);
     try {
       const line = new Line(this, total);
       return Array.from({ length: count }, () => line.throwDart(random));

@@ -4,46 +4,55 @@
 
 import { GeoelasticError } from "./errors.js";
 
-export const MAX_HEADER_BYTES = 2 ** 20;
-export const MAX_DEPTH = 32;
 const MAX_SIDE = 2 ** 15;
 const MAX_CELLS = 2 ** 25;
-const MAX_EDGES = 2 ** 26;
+const MAX_COUNT = 2 ** 26;
 const MAX_LEVEL = 10;
 const MAX_TEXT = 1000;
 /** Crowds: 2^20 units of mass in all, of 2^-32 each, so that every sum is exact in doubles and 64-bit integers. */
 const MAX_MASS = 2 ** 52;
 const MAX_MEASURE = 2 ** 31;
-/** An edge of 128 levels is longer than any that a requirement asks for; distances must stay below 2^31 - 1. */
-const MAX_WEIGHT = 2 ** 20;
-const MAX_DISTANCE = 2 ** 31 - 2;
+/** Mass that a requirement may ask for at l_top, at least something. */
+const [LEAST_DEMAND, MAX_DEMAND] = [2 ** -32, 2 ** 20];
+/**
+ * The longest edge, and how far the first location of a connected part may be from the others, in level units: distances are
+ * then below 2^24, far from the 2^31 - 1 that mean unreachable.
+ */
+const MAX_WEIGHT = 2 ** 23;
+const MAX_SPREAD = 2 ** 23;
+/** log2 of the side of the largest location. */
+const MAX_EXPONENT = 8;
 
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
 const isText = (value) => typeof value === "string" && value.length <= MAX_TEXT;
 const isWhole = (low, high) => (value) => Number.isInteger(value) && value >= low && value <= high;
 const isReal = (low, high) => (value) => typeof value === "number" && value >= low && value <= high;
 const isOneOf = (...known) => (value) => known.includes(value);
-const isPositive = (value) => typeof value === "number" && value > 0 && value < Infinity;
+const isHash = (value) => isText(value) && /^[0-9a-f]{64}$/.test(value);
+const isList = (least, most) => (value) => Array.isArray(value) && value.length >= least && value.length <= most;
+const isMetres = isReal(2 ** -20, 4e6);
 const anything = () => true;
 
 const GRID = {
-  lat: isReal(-90, 90), lon: isReal(-180, 180), width_m: isReal(2 ** -20, 4e6), height_m: isReal(2 ** -20, 4e6),
-  cell_m: isReal(2 ** -20, 4e6), rows: isWhole(1, MAX_SIDE), cols: isWhole(1, MAX_SIDE), east_m: isReal(-4e6, 4e6), north_m: isReal(-4e6, 4e6),
+  lat: isReal(-90, 90), lon: isReal(-360, 360), width_m: isMetres, height_m: isMetres, cell_m: isMetres,
+  rows: isWhole(1, MAX_SIDE), cols: isWhole(1, MAX_SIDE),
 };
+const GRID_MAY = { east_m: isReal(-4e6, 4e6), north_m: isReal(-4e6, 4e6) };
 const HEADER = {
   format: isOneOf("geox"), geoelastic: isText, grid: isObject, layout: isOneOf("uniform", "adaptive"),
   method: isOneOf("conformal", "paper"), requirement: isObject, l_from: isReal(0, MAX_LEVEL), l_top: isReal(0, MAX_LEVEL),
-  frame_cells: isWhole(0, MAX_SIDE), certificate: isObject, info: isObject, output: isText, exponent: Array.isArray, sticky: isText,
-  arrays: Array.isArray,
+  frame_cells: isWhole(0, MAX_SIDE), certificate: isObject, info: isObject, output: isText, exponent: isList(2, 2), sticky: isText,
+  arrays: isList(0, 12),
 };
-const RELIEF = { output: isText, made_for: isText, certificate: isObject };
+const RELIEF = { output: isText, made_for: isHash, certificate: isObject };
+const isStar = isReal(2 ** -10, 2 ** 10);
 const REQUIREMENTS = {
-  quadratic: { l_star: isPositive }, linear: { l_star: isPositive }, step: { level: isReal(0, Number.MAX_VALUE), mass: isPositive },
-  custom: { name: isText, levels: Array.isArray, masses: Array.isArray },
+  quadratic: { l_star: isStar }, linear: { l_star: isStar }, step: { level: isReal(0, MAX_LEVEL), mass: isReal(0, MAX_DEMAND) },
+  custom: { name: isText, levels: isList(2, 4097), masses: isList(2, 4097) },
 };
 /** Arrays with one number a location: the largest that each may hold. */
 const BY_LOCATION = {
-  exponent: 15, mass: MAX_MASS, measure: MAX_MEASURE, scale: 2 ** 28, place_east: 2 ** 25, place_north: 2 ** 25, height: 2 ** 24,
+  exponent: MAX_EXPONENT, mass: MAX_MASS, measure: MAX_MEASURE, scale: 2 ** 28, place_east: 2 ** 25, place_north: 2 ** 25, height: 2 ** 24,
   fence: MAX_CELLS, framed: 1,
 };
 const BY_EDGE = { edge_i: MAX_CELLS, edge_j: MAX_CELLS, edge_level: MAX_WEIGHT };
@@ -69,16 +78,17 @@ function requireKeys(what, value, tests, optional = {}) {
 /** Refuse a header that says what no file says. `version` is the byte before it. */
 export function requireHeader(head, version) {
   requireKeys("the header", head, HEADER, { relief: isObject });
-  requireKeys("the grid", head.grid, GRID);
+  requireKeys("the grid", head.grid, GRID, GRID_MAY);
   const { rows, cols } = head.grid;
   if (rows * cols > MAX_CELLS) refuse(`a grid may have ${MAX_CELLS} cells`);
-  if (head.l_from > head.l_top) refuse("'l_from' is above 'l_top'");
+  if (head.frame_cells > Math.floor(Math.min(rows, cols) / 2)) refuse("the frame is larger than the grid");
+  if (!(head.l_from < head.l_top)) refuse("'l_from' must be below 'l_top'");
   requireRequirement(head);
   const counts = countsOf(head.arrays);
   const has = (name) => Object.hasOwn(counts, name);
-  const [numerator, denominator, ...more] = head.exponent;
+  const [numerator, denominator] = head.exponent;
   // the only exponents with a guarantee: 1/2 on any map, 1 over certified heights
-  if (more.length > 0 || numerator !== 1 || denominator !== (has("height") ? 1 : 2)) refuse("no guarantee is known for its exponent");
+  if (numerator !== 1 || denominator !== (has("height") ? 1 : 2)) refuse("no guarantee is known for its exponent");
   if (has("height") !== Object.hasOwn(head, "relief")) refuse("heights and 'relief' belong together");
   if (has("height")) requireKeys("the relief", head.relief, RELIEF);
   if (has("place_east") !== has("place_north") || (has("place_east") && !has("scale"))) refuse("places belong together, and to scales");
@@ -90,7 +100,7 @@ function countsOf(described) {
   const counts = {};
   for (const entry of described) {
     const times = isObject(entry) && Object.hasOwn(entry, "times");
-    const tests = { name: (name) => Object.hasOwn(BY_LOCATION, name) || Object.hasOwn(BY_EDGE, name), count: isWhole(0, MAX_EDGES) };
+    const tests = { name: (name) => Object.hasOwn(BY_LOCATION, name) || Object.hasOwn(BY_EDGE, name), count: isWhole(0, MAX_COUNT) };
     requireKeys("an array", entry, times ? { ...tests, times: isOneOf("mass"), ratio: isReal(0, 2 ** 31) } : tests);
     if (Object.hasOwn(counts, entry.name)) refuse("an array is given twice");
     if (times && !(entry.name === "measure" && Object.hasOwn(counts, "mass"))) refuse("only the measure may follow the mass");
@@ -113,42 +123,46 @@ function requireCounts({ layout, method, grid: { rows, cols } }, counts) {
   }
 }
 
+/** It must ask for something at l_top, and for no more than a map can hold. */
 function requireRequirement({ requirement, l_top: lTop }) {
   const { kind } = requirement;
-  if (!Object.hasOwn(REQUIREMENTS, kind)) refuse("its requirement is of no known kind");
+  if (typeof kind !== "string" || !Object.hasOwn(REQUIREMENTS, kind)) refuse("its requirement is of no known kind");
   requireKeys("the requirement", requirement, { kind: anything, ...REQUIREMENTS[kind] });
-  const { l_star: star, mass, levels, masses } = requirement;
-  const rising = (values) => values.every((value, k) => isReal(0, Number.MAX_VALUE)(value) && (k === 0 || value >= values[k - 1]));
-  if (kind === "custom" && !(levels.length === masses.length && levels.length > 0 && rising(levels) && rising(masses) && levels.at(-1) >= lTop)) {
-    refuse("a requirement by levels must rise with them, up to 'l_top'");
-  }
-  const most = kind === "custom" ? masses.at(-1) : kind === "step" ? mass : kind === "linear" ? lTop / star : (lTop / star) ** 2;
-  if (!(most * 2 ** 32 <= MAX_MASS)) refuse("it asks for more mass than a map may have");
+  const { l_star: star, level, mass, levels, masses } = requirement;
+  if (kind === "step" && level > lTop) refuse("its requirement begins beyond 'l_top'");
+  if (kind === "custom") requireRising(levels, masses, lTop);
+  const asked = { quadratic: () => (lTop / star) ** 2, linear: () => lTop / star, step: () => mass, custom: () => masses[levels.findIndex((known) => known >= lTop)] };
+  const most = asked[kind]();
+  if (!(most >= LEAST_DEMAND && most <= MAX_DEMAND)) refuse("it asks for no mass at 'l_top', or for more than a map may have");
+}
+
+function requireRising(levels, masses, lTop) {
+  const known = levels.every(isReal(0, MAX_LEVEL)) && masses.every(isReal(0, 2 ** 30)) && levels.length === masses.length;
+  const rising = levels.every((level, k) => k === 0 || (level > levels[k - 1] && masses[k] >= masses[k - 1]));
+  if (!known || !rising || levels.at(-1) < lTop) refuse("levels and masses of a requirement must rise together, up to 'l_top'");
 }
 
 /** Refuse arrays with numbers out of range. */
-export function requireArrays(head, arrays) {
+export function requireArrays({ grid: { rows, cols } }, arrays) {
   for (const [name, most] of Object.entries({ ...BY_LOCATION, ...BY_EDGE })) {
     if (arrays[name] !== undefined && arrays[name].some((value) => value > most)) refuse(`'${name}' has a number above ${most}`);
   }
   const n = arrays.mass.length;
   const sum = (values) => values.reduce((total, value) => total + value, 0);
+  if (arrays.exponent !== undefined && sum(arrays.exponent.map((k) => 4 ** k)) !== rows * cols) refuse("the layout does not tile its grid");
   if (!(sum(arrays.mass) <= MAX_MASS)) refuse("it has more mass than a map may have");
   if (!(sum(arrays.measure) >= 1 && sum(arrays.measure) <= MAX_MEASURE)) refuse(`the measure must be between 1 and ${MAX_MEASURE} in all`);
-  const { edge_i: tail, edge_j: tip } = arrays;
-  if (tail?.some((i, e) => i >= n || tip[e] >= n || i === tip[e])) refuse("an edge leads nowhere");
+  const { edge_i: tail, edge_j: tip, fence } = arrays;
+  if (tail?.some((i, e) => !(i < tip[e] && tip[e] < n))) refuse("an edge must join two locations, the lower number first");
+  if (fence && tail?.some((i, e) => fence[i] > 0 || fence[tip[e]] > 0)) refuse("an edge leads into a fence or out of it");
 }
 
-/** Refuse a graph whose distances could leave 31 bits: no path is longer than the sum of the longest edge of each location. */
-export function requireDistances({ start, weight }) {
-  let total = 0;
-  for (let i = 0; i + 1 < start.length; i++) {
-    let longest = 0;
-    for (let a = start[i]; a < start[i + 1]; a++) {
-      if (!(weight[a] >= 0 && weight[a] <= MAX_WEIGHT)) refuse(`an edge is longer than ${MAX_WEIGHT}`);
-      longest = Math.max(longest, weight[a]);
-    }
-    total += longest;
-  }
-  if (!(total <= MAX_DISTANCE)) refuse("paths could be longer than any distance");
+/** Refuse a graph with an edge that is too long, before anything is allocated for searches of it. */
+export function requireWeights({ weight }) {
+  if (!weight.every((length) => length >= 0 && length <= MAX_WEIGHT)) refuse(`an edge is longer than ${MAX_WEIGHT}`);
+}
+
+/** Refuse distances (of every location from the first of its connected part) that are too long. */
+export function requireSpread(distances) {
+  if (!distances.every((distance) => distance <= MAX_SPREAD)) refuse(`a location is farther than ${MAX_SPREAD} from the first that it can reach`);
 }

@@ -7,7 +7,7 @@ import {
   carveFence, Elastic, GeoelasticError, installGeolocation, leastRatio, Metric, ReplayRandom, requirementTable, Sticky,
   SystemRandom, uniformBelow,
 } from "../src/index.js";
-import { bytesOf, SeededRandom } from "./support.mjs";
+import { bytesOf, packed, SeededRandom, unpacked } from "./support.mjs";
 
 const bytes = bytesOf("town.geox");
 const mechanism = await Elastic.fromBytes(bytes);
@@ -60,7 +60,7 @@ test("a fence drawn on the device is closed, even, and leaves everybody their cr
   let least = Infinity;
   for (let i = 0; i < carved.metric.n; i++) {
     if (carved.metric.fence[i] > 0 || !carved.metric.isSecret(i)) continue;
-    search.begin(i);
+    search.begin([i]);
     search.expand(table.length - 1, table.length - 1);
     least = Math.min(least, leastRatio(search, carved.metric.mass, table).least);
     search.clear();
@@ -122,7 +122,7 @@ test("the stand-in fails closed", async () => {
 
 test("a watch reports at once, then at a fixed pace, until it is cleared", async () => {
   const navigator = fakeNavigator(...INSIDE);
-  await installGeolocation({ metric: mechanism, navigator, pauseMs: 20 });
+  await installGeolocation({ metric: mechanism, navigator, pauseMs: 20, delayMs: 1 });
   const seen = [];
   const id = navigator.geolocation.watchPosition((position) => seen.push(position));
   await new Promise((resolve) => setTimeout(resolve, 400));
@@ -131,4 +131,52 @@ test("a watch reports at once, then at a fixed pace, until it is cleared", async
   assert.ok(count >= 2);
   await new Promise((resolve) => setTimeout(resolve, 60));
   assert.equal(seen.length, count);
+});
+
+test("answers come at a fixed delay, however long the search took; refusals too", async () => {
+  // a clock that only searches and sleeping move: what a page could measure, without this machine's noise
+  const clock = { time: 0, now: () => clock.time, sleep: async (ms) => void (clock.time += ms) };
+  const slow = await Elastic.fromBytes(bytes);
+  const draw = slow.reportFrom.bind(slow);
+  const took = (i) => 1 + ((i * 7919) % 400);
+  slow.reportFrom = (i, random) => {
+    clock.time += took(i);
+    return draw(i, random);
+  };
+  const seen = [];
+  for (let i = 0; i < metric.n; i += 53) {
+    const [lat, lon] = metric.projection.toLatLon(...metric.xy(i));
+    const navigator = fakeNavigator(lat, lon);
+    await installGeolocation({ metric: slow, navigator, clock });
+    const begun = clock.time;
+    const { position } = await ask(navigator);
+    assert.equal(position !== undefined, metric.isSecret(i));
+    seen.push([clock.time - begun, took(i)]);
+  }
+  assert.ok(new Set(seen.map(([, search]) => search)).size > 10, "searches took different times");
+  assert.deepEqual([...new Set(seen.map(([answer]) => Math.round(answer)))], [1000]);
+  clock.time = 0;
+  slow.reportFrom = (i, random) => {
+    clock.time += 2500;
+    return draw(i, random);
+  };
+  const navigator = fakeNavigator(...INSIDE);
+  await installGeolocation({ metric: slow, navigator, clock });
+  await ask(navigator);
+  assert.equal(clock.time, 3000, "what takes longer waits for a whole number of delays");
+});
+
+test("a map that does not hold gives no position, if it was to be checked", async () => {
+  const file = unpacked(bytes);
+  file.arrays.mass = file.arrays.mass.map((part) => Math.floor(part / 2));
+  const clock = { now: () => 0, sleep: async () => undefined };
+  for (const [made, holds] of [[mechanism, true], [await Elastic.fromBytes(packed(file)), false]]) {
+    const navigator = fakeNavigator(...INSIDE);
+    const installed = installGeolocation({ metric: made, navigator, checked: true, clock });
+    if (holds) await installed;
+    else await assert.rejects(installed, code("file"));
+    const { position, error } = await ask(navigator);
+    assert.equal(position !== undefined, holds);
+    if (!holds) assert.equal(error.code, 2);
+  }
 });

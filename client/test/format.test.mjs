@@ -6,6 +6,7 @@ import { test } from "node:test";
 import { deflateRawSync, inflateRawSync } from "node:zlib";
 import { Elastic, GeoelasticError } from "../src/index.js";
 import { inflate } from "../src/inflate.js";
+import { parseJson } from "../src/json.js";
 import { bytesOf, packed, SeededRandom, unpacked } from "./support.mjs";
 
 const whole = unpacked(bytesOf("town.geox"));
@@ -13,6 +14,7 @@ const changed = (change) => {
   const copy = structuredClone(whole);
   return packed(change(copy) ?? copy);
 };
+const described = ({ head, arrays }) => head.arrays.map(({ name }) => ({ name, count: arrays[name].length }));
 const refused = (bytes) => assert.rejects(Elastic.fromBytes(bytes), (error) => error instanceof GeoelasticError && error.code === "file");
 
 test("a file taken apart and put together again is the same map", async () => {
@@ -33,7 +35,7 @@ const CHANGES = {
   "exponent 10^9": ({ head }) => void (head.exponent = [1e9, 1]),
   "heights with the half": ({ head, arrays }) => {
     head.arrays.push({ name: "height" });
-    head.relief = { output: "mass", made_for: "", certificate: {} };
+    head.relief = { output: "mass", made_for: "0".repeat(64), certificate: {} };
     arrays.height = arrays.mass.map(() => 0);
   },
   "a grid that is not there": ({ head }) => void (head.grid.rows = head.grid.cols = 30000),
@@ -55,6 +57,8 @@ const CHANGES = {
   "text where a number belongs": ({ head }) => void (head.frame_cells = "2"),
   "places without the version that says so": (file) => ({ ...file, version: 1 }),
   "a later format": (file) => ({ ...file, version: 4 }),
+  "a key twice": (file) => ({ ...file, text: JSON.stringify({ ...file.head, arrays: described(file) }).replace("{", '{"l_from":0.35,') }),
+  "half of a character": ({ head }) => void (head.info.note = "\ud800"),
   "a header that is not JSON": (file) => ({ ...file, text: "{" }),
   "a header without end": (file) => ({ ...file, text: "[".repeat(100_000) }),
   "another text encoding": (file) => ({ ...file, text: Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), Buffer.from("{}")]) }),
@@ -95,4 +99,15 @@ test("inflate agrees with zlib on what it takes and what it refuses", () => {
     else assert.deepEqual(Buffer.from(inflate(pressed, 2 ** 24)), expected);
   }
   assert.ok(refusals > 50);
+});
+
+test("the header's JSON is what Python reads, and nothing else", () => {
+  const read = (text) => parseJson(Buffer.from(text));
+  const taken = ['{"a":[1,-0.5e-3,true,false,null,"\\u00e9\\n\\ud83d\\ude00 \u00e9"],"b":{}}', " [ ] ", "7", '"x"', '{"__proto__":1}'];
+  for (const text of taken) assert.deepEqual(JSON.parse(JSON.stringify(read(text))), JSON.parse(text));
+  const wrong = ["", "{", "[1,]", "{,}", '{"a" 1}', "01", "1.", ".5", "+1", "NaN", "Infinity", "-", "1e999", "'a'", '"\u0001"', '"\\x"',
+    '{"a":1,"a":2}', '"\\udc00"', "[1] 2", "tru", "nulll", `[${"1".repeat(33)}]`, "[".repeat(33) + "]".repeat(33), "\ufeff1"];
+  for (const text of wrong) assert.throws(() => read(text), GeoelasticError, text);
+  assert.doesNotThrow(() => read("[".repeat(32) + "]".repeat(32)));
+  assert.throws(() => parseJson(Uint8Array.of(0x22, 0xff, 0x22)), GeoelasticError);
 });

@@ -33,8 +33,10 @@ HEALTH = ("/healthz", "/v1/health")
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
-    # base maps are images of other servers and only loaded when somebody ticks the box
-    "Content-Security-Policy": "default-src 'self'; img-src 'self' data: https:; style-src 'self' 'unsafe-inline'",
+    # base maps are images of other servers and only loaded when somebody ticks the box; the page checks its map in
+    # workers made of its own text, with vectors of WebAssembly
+    "Content-Security-Policy": "default-src 'self'; img-src 'self' data: https:; style-src 'self' 'unsafe-inline'; "
+    "script-src 'self' 'wasm-unsafe-eval'; worker-src 'self' blob:",
 }
 _HOST = re.compile(r"(\[[0-9a-f:.]{2,45}\]|[a-z0-9._-]{1,253}?)\.?(?::[0-9]{1,5})?")
 _ADDRESS = re.compile(r"\[[0-9a-f:.]+\]|[0-9]{1,3}(\.[0-9]{1,3}){3}")

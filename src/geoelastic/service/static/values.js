@@ -77,7 +77,7 @@ function meanRatio(metric, i) {
   const { l_from: from, l_top: top, requirement } = metric.head;
   const { search } = metric;
   const limit = Math.floor(top * LEVEL_UNITS);
-  search.begin(i);
+  search.begin([i]);
   search.expand(limit, limit);
   let sum = 0;
   let inside = 0;

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// The device checks a map by itself, from its bytes alone: that every secret has its crowd at every level, and that reports
+// keep to the distances on every edge. It believes no certificate, and its searches are its own (checker.js).
+
+import { claimOf } from "./claim.js";
+import { GeoelasticError } from "./errors.js";
+import { Elastic } from "./mechanism.js";
+import { LEVEL_UNITS, MASS_UNITS } from "./metric.js";
+import { Crew } from "./workers.js";
+
+/** S is summed exactly to here, and bounded by groups of neighbours to there: on large maps the rest is 0.2 % of S. */
+const NEAR = 11 * LEVEL_UNITS;
+const FAR = 14 * LEVEL_UNITS;
+const TOGETHER = 128;
+const BALLS_A_TASK = 256;
+/** A sum over one location costs about four balls, and one over the whole map as much as a group's. */
+const SUM_SIZE = 4;
+const MOST_LOCATIONS = 2 ** 20;
+/**
+ * Sums have at most 2^20 terms of one sign, each product and sum rounded by 2^-53 at most: relative error below 2^-32. Two
+ * sums, a logarithm's few units in the last place and the products around them stay far below this, which is 10^-4 units.
+ */
+const MARGIN = 2 ** -27;
+
+/**
+ * Check a map: the bytes of a `.geox` file, or a mechanism. Resolves to its claim, {ok, faults, words, ...}, whatever it
+ * found; rejects with a GeoelasticError if the bytes are not a map ("file") or the check was stopped ("stopped").
+ * progress(part): from 0 to 1. signal: an AbortSignal. workers: how many (default: the device's cores). store: get(key) and
+ * set(key, value), where claims are remembered by the digest of the bytes (default: localStorage). spawn: what makes a worker.
+ */
+export async function verify(given, { progress = () => undefined, signal, workers, store = browserStore(), spawn } = {}) {
+  if (given instanceof Elastic) return check(given, { progress, signal, workers, spawn });
+  const bytes = given instanceof Uint8Array ? given : new Uint8Array(given);
+  const key = `geoelastic.verified.1.${await digestOf(bytes)}`;
+  const known = await store.get(key);
+  if (known !== undefined) return known;
+  const claim = await check(await Elastic.fromBytes(bytes), { progress, signal, workers, spawn });
+  await store.set(key, claim);
+  return claim;
+}
+
+async function digestOf(bytes) {
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+  return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** Where a browser keeps claims; nowhere, if it may not. */
+function browserStore() {
+  const kept = () => globalThis.localStorage;
+  return {
+    get: (key) => quietly(() => JSON.parse(kept().getItem(key)) ?? undefined),
+    set: (key, value) => quietly(() => kept().setItem(key, JSON.stringify(value))),
+  };
+}
+
+function quietly(action) {
+  try {
+    return action();
+  } catch {
+    return undefined; // no storage, or none for this page
+  }
+}
+
+async function check(mechanism, { progress, signal, workers, spawn }) {
+  const { metric } = mechanism;
+  if (metric.n > MOST_LOCATIONS) throw new GeoelasticError("input", `maps of more than ${MOST_LOCATIONS} locations cannot be checked on a device`);
+  const secrets = [];
+  const outside = [];
+  for (let i = 0; i < metric.n; i++) {
+    if (metric.fence[i] > 0) continue;
+    outside.push(i);
+    if (metric.isSecret(i)) secrets.push(i);
+  }
+  const map = mapOf(mechanism);
+  const crew = await Crew.over(map, { workers, spawn });
+  try {
+    const work = secrets.length + (map.sharpened ? SUM_SIZE * outside.length : 0);
+    let finished = 0;
+    const done = (size) => progress(Math.min(1, (finished += size) / Math.max(1, work)));
+    const balls = await crew.all(parts(secrets, BALLS_A_TASK, (part) => ({ kind: "balls", given: [part], size: part.length })), { done, signal });
+    const edges = map.sharpened ? await checkEdges(mechanism, map, crew, outside, { done, signal }) : { checked: 0, over: 0, worst: 0 };
+    return claimOf(metric, {
+      secrets: secrets.length,
+      short: balls.reduce((sum, part) => sum + part.short, 0),
+      least: balls.reduce((least, part) => Math.min(least, part.least), Infinity),
+      crossings: crossings(metric),
+      weightsHold: weightsHold(mechanism.weights, map.sharpened ? 1n : 2n),
+      edges,
+    });
+  } finally {
+    crew.end();
+  }
+}
+
+function parts(sources, size, task) {
+  return Array.from({ length: Math.ceil(sources.length / size) }, (_, k) => task(Int32Array.from(sources.slice(k * size, (k + 1) * size))));
+}
+
+/** All that the checker needs of a mechanism, as plain arrays. */
+function mapOf(mechanism) {
+  const { metric, weights } = mechanism;
+  const { start, index, weight } = metric.graph;
+  const sharpened = metric.height !== undefined;
+  return {
+    start, index, weight, low: mechanism.graph.weight, mass: metric.mass, measure: metric.measure, weights, sharpened, near: NEAR,
+    outside: metric.measure.reduce((sum, share, i) => sum + (metric.fence[i] > 0 ? 0 : share), 0),
+    table: requiredUnits(metric.head),
+    fall: sharpened ? Float64Array.from({ length: FAR + 1 }, (_, d) => weights[d % weights.length] * 2 ** -Math.floor(d / weights.length)) : new Float64Array(1),
+  };
+}
+
+/** Entry D: the mass units that the ball of D level units must hold, up to l_top; 0 below l_from. It serves all levels below D + 1. */
+function requiredUnits({ requirement, l_from: from, l_top: top }) {
+  const last = Math.floor(top * LEVEL_UNITS);
+  return Float64Array.from({ length: last + 1 }, (_, d) => {
+    if (d < Math.floor(from * LEVEL_UNITS)) return 0;
+    const level = d === last ? top : ((d + 1) / LEVEL_UNITS) * (1 - 2 ** -53); // the largest number below d + 1
+    return Math.ceil(massAt(requirement, level) * MASS_UNITS);
+  });
+}
+
+function massAt({ kind, l_star: star, level: from, mass, levels, masses }, level) {
+  if (kind === "quadratic") return (level / star) * (level / star);
+  if (kind === "linear") return level / star;
+  if (kind === "step") return level >= from ? mass : 0;
+  return masses[levels.findIndex((known) => known >= level)];
+}
+
+/** Edges that leave a fence, or have some length inside one. */
+function crossings({ graph: { start, index, weight }, fence }) {
+  let count = 0;
+  for (let i = 0; i < fence.length; i++) {
+    for (let a = start[i]; a < start[i + 1]; a++) {
+      if (fence[i] !== fence[index[a]] || (fence[i] > 0 && weight[a] > 0)) count++;
+    }
+  }
+  return count / 2;
+}
+
+/** Whether w never rises and falls by at most 1 + x + x²/2 < e^x a unit, x = 2^-13 / part: in whole numbers, without rounding. */
+function weightsHold(weights, part) {
+  const b = part << 13n;
+  const step = 2n * b * b + 2n * b + 1n;
+  return weights.length > 0 && weights.every((value, k) => {
+    // after the last comes half of the first
+    const next = k + 1 < weights.length ? BigInt(weights[k + 1]) : BigInt(weights[0]) / 2n;
+    return next > 0n && BigInt(value) >= next && BigInt(value) * 2n * b * b <= next * step;
+  });
+}
+
+/**
+ * w'(e) + |ln S(x) - ln S(y)| <= w(e) on every edge, with S = inner + R, R in [0, beyond], and R(x) <= e^w' R(y): the largest
+ * S(x) / S(y) that these allow. Where that does not decide it, S is summed over the whole map.
+ */
+async function checkEdges({ metric, graph, weights }, map, crew, sources, { done, signal }) {
+  const sums = await crew.all(parts(sources, TOGETHER, (part) => ({ kind: "totals", given: [part], size: SUM_SIZE * part.length })), { done, signal });
+  const inner = new Float64Array(metric.n);
+  const beyond = new Float64Array(metric.n);
+  sums.forEach((part, k) => part.inner.forEach((sum, j) => {
+    inner[sources[k * TOGETHER + j]] = sum;
+    beyond[sources[k * TOGETHER + j]] = part.beyond[j];
+  }));
+  const exact = new Map();
+  const { start, index, weight } = metric.graph;
+  const used = (i, a) => {
+    const j = index[a];
+    const whole = exact.has(i) && exact.has(j);
+    const [sx, sy] = whole ? [exact.get(i), exact.get(j)] : [inner[i], inner[j]];
+    const [rx, ry] = whole ? [0, 0] : [beyond[i], beyond[j]];
+    return graph.weight[a] + LEVEL_UNITS * Math.log(largestRatio(sx, sy, rx, ry, Math.exp(graph.weight[a] / LEVEL_UNITS)) * (1 + MARGIN));
+  };
+  let checked = 0;
+  let worst = 0;
+  let doubtful = [];
+  for (const i of sources) {
+    for (let a = start[i]; a < start[i + 1]; a++) {
+      // ends at distance 0 are so in w' too: all their distances are the same
+      if (weight[a] === 0) continue;
+      checked++;
+      const share = used(i, a) / weight[a];
+      if (share <= 1) worst = Math.max(worst, share);
+      else doubtful.push([i, a]);
+    }
+  }
+  let over = 0;
+  while (doubtful.length > 0 && over === 0) {
+    const now = doubtful.splice(0, TOGETHER);
+    const ends = [...new Set(now.flatMap(([i, a]) => [i, index[a]]))].filter((i) => !exact.has(i));
+    const found = await crew.all(parts(ends, 4, (part) => ({ kind: "whole", given: [part, weights], size: 0 })), { done, signal });
+    found.flatMap((part) => [...part]).forEach((sum, k) => exact.set(ends[k], sum));
+    for (const [i, a] of now) {
+      const share = used(i, a) / weight[a];
+      worst = Math.max(worst, share);
+      if (!(share <= 1)) over++;
+    }
+    doubtful = doubtful.filter(([i, a]) => !(exact.has(i) && exact.has(index[a]) && used(i, a) <= weight[a]));
+  }
+  return { checked: checked / 2, over, worst };
+}
+
+/** The largest (sx + min(e R, rx)) / (sy + R) with 0 <= R <= ry: it rises and falls at most once, at R = rx / e. */
+function largestRatio(sx, sy, rx, ry, e) {
+  const at = (rest) => (sx + Math.min(e * rest, rx)) / (sy + rest);
+  return Math.max(at(0), at(ry), at(Math.min(rx / e, ry)));
+}
