@@ -50,6 +50,7 @@ _EXPORTS = {
     "SystemRandom": "mechanism",
     "TiledMechanism": "mechanism",
     "TiledMetric": "tiles.metric",
+    "TraceMechanism": "traces",
     "area_crowd": "fences.crowds",
     "audit": "evaluation.audit",
     "audit_table": "evaluation.audit",

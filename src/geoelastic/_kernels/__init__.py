@@ -2,9 +2,9 @@
 """The one door to compiled code.
 
 What it promises: functions of arrays and scalars; no Python objects, no I/O, no randomness, no floating point on any
-path from a distance to a report; the same result on every machine and for every number of threads (each call is
-single-threaded and releases the interpreter's lock; callers split the work). Compiled on first use and cached on
-disk.
+path from a distance to a report (but for traces, where its rounding is bounded and paid for); the same result on every
+machine and for every number of threads (each call is single-threaded and releases the interpreter's lock; callers
+split the work). Compiled on first use and cached on disk.
 
 What callers must do: pass C-contiguous arrays of the stated types (CSR graphs: `start` int64 of n + 1, `index` and
 `weight` int32; masses int64; requirement tables int64), indices in range and non-negative weights: nothing is checked
@@ -38,12 +38,14 @@ from .rings import simple_rings
 from .sampling import add_to_shells, find_in_shell, mean_distance, mean_distances, to_first_frontier
 from .tides import TOGETHER, lane_kind, tide, tide_workspace
 from .tiles import ALL_SETTLED, FEW_BUCKETS, SLOTS, assemble, expand_tiles, met_flags, more_buckets
+from .traces import FLOOR_SHELLS, SUM_BLOCK, block_sums, filter_steps, trace_weights
 from .verify import adjacency, check_balls
 
 __all__ = [
     "ALL_SETTLED",
     "FAR",
     "FEW_BUCKETS",
+    "FLOOR_SHELLS",
     "LANES",
     "LENGTH_BITS",
     "LIVE",
@@ -51,12 +53,14 @@ __all__ = [
     "SCALE_BITS",
     "SETTLED",
     "SLOTS",
+    "SUM_BLOCK",
     "TOGETHER",
     "UNREACHABLE",
     "add_to_shells",
     "adjacency",
     "assemble",
     "begin",
+    "block_sums",
     "centre_distance",
     "check_balls",
     "clear",
@@ -67,6 +71,7 @@ __all__ = [
     "distances_from_any",
     "expand",
     "expand_tiles",
+    "filter_steps",
     "find_in_shell",
     "lane_kind",
     "lane_workspace",
@@ -95,6 +100,7 @@ __all__ = [
     "tide_workspace",
     "to_first_frontier",
     "touching",
+    "trace_weights",
     "unpack_leaves",
     "within",
     "within_workspace",

@@ -133,6 +133,13 @@ class Placement:
         lat2, lon2 = self._grid.cell_to_latlon(*self._draw(index, rng, whose))
         return Reports(np.asarray(lat2), np.asarray(lon2), kept, tally, index)
 
+    def locations(self, lat: npt.ArrayLike, lon: npt.ArrayLike) -> tuple[IntArray, Tally]:
+        """The location on the map of every place that the policy lets through, and the count."""
+        lats, lons = np.asarray(lat, dtype=np.float64), np.asarray(lon, dtype=np.float64)
+        _require_degrees(lats, lons)
+        row, col, kept, tally = self._cells(lats, lons, np.zeros(lats.shape, np.bool_))
+        return self._locations(row[kept], col[kept]), tally
+
     def _cells(
         self, lat: FloatArray, lon: FloatArray, missing: BoolArray
     ) -> tuple[IntArray, IntArray, BoolArray, Tally]:

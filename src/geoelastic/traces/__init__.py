@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Traces: a day, a commute, a tour, released with one guarantee for all of it. Theory: ``docs/traces.md``."""
+
+from .clock import Clock
+from .habit import Habit
+from .mechanism import TraceMechanism
+from .release import Release
+
+__all__ = ["Clock", "Habit", "Release", "TraceMechanism"]

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole distances from the locations that traces visit, kept for a while: a day sees the same few again and again."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..levels import IntArray
+from ..metric.threads import worker_count
+
+__all__ = ["Searches"]
+
+Row = npt.NDArray[np.int32]
+_KEPT_BYTES = 1 << 28
+
+
+class Searches:
+    """Rows of distances by location, in memory only."""
+
+    def __init__(self, metric: Any, *, workers: int | None = None) -> None:
+        self._metric, self._workers = metric, workers
+        self._rows: OrderedDict[int, Row] = OrderedDict()
+
+    def __call__(self, places: IntArray) -> dict[int, Row]:
+        """The rows of these locations."""
+        wanted = [int(place) for place in places]
+        missing = [place for place in wanted if place not in self._rows]
+        threads = min(worker_count(self._workers), max(1, len(missing)))
+        with ThreadPoolExecutor(threads) as pool:
+            found = dict(zip(missing, pool.map(self._metric.distance_units_from, missing), strict=True))
+        rows = {place: found[place] if place in found else self._rows[place] for place in wanted}
+        self._keep(rows)
+        return rows
+
+    def _keep(self, rows: dict[int, Row]) -> None:
+        for place, row in rows.items():
+            self._rows[place] = row
+            self._rows.move_to_end(place)
+        most = max(1, _KEPT_BYTES // (4 * self._metric.n))
+        while len(self._rows) > most:
+            self._rows.popitem(last=False)
