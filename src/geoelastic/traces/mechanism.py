@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
+from ..accounts.accounting import DELTA, Cost, rho_to_epsilon
 from ..errors import FrameError, InputError, require_positive
 from ..levels import UNREACHABLE, IntArray, units_to_level
-from ..randomness import RandomSource, SystemRandom
-from ..accounts.accounting import DELTA, Cost, rho_to_epsilon
 from ..mechanism.measures import output_measure
-from ..reports.placement import Placement
 from ..mechanism.weights import make_weights
+from ..randomness import RandomSource, SystemRandom
+from ..reports.placement import Placement
 from ..sources.traces import Trace
 from .clock import Clock
 from .habit import Habit, jump_measure
