@@ -7,7 +7,7 @@ import os
 from dataclasses import replace
 from typing import Any
 
-from ..errors import FileError
+from ..errors import FileError, InputError
 from ..metric.portable import portable_bytes, read_portable
 from ..store import write_bytes
 from .elastic import ElasticMechanism
@@ -36,8 +36,9 @@ def save_mechanism(mechanism: ElasticMechanism, path: str | os.PathLike[str]) ->
 
 
 def load_mechanism(path: str | os.PathLike[str]) -> ElasticMechanism:
-    """The mechanism of a ``.geox`` file, with the very measure and exponent that are in it."""
+    """The mechanism of a ``.geox`` file, with the very measure and heights that are in it."""
     metric, head, arrays = read_portable(path)
-    if "measure" not in arrays or arrays["measure"].size != metric.n:
-        raise FileError(f"{os.fspath(path)}: says nothing about how to report: the array 'measure' is missing")
-    return ElasticMechanism.from_measure(metric, arrays["measure"], output=head["output"])
+    try:
+        return ElasticMechanism.from_measure(metric, arrays["measure"], output=head["output"])
+    except InputError as error:
+        raise FileError(f"{os.fspath(path)}: {error}") from None

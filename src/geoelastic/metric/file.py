@@ -15,21 +15,22 @@ import numpy as np
 import pyarrow as pa
 
 from .. import __version__
-from ..area import Area
-from ..errors import FileError, GeoelasticError
-from ..locations import Grid, Locations, from_exponents, uniform
-from ..mass import requirement_from_dict
+from ..errors import FileError
 from ..store import read_container, write_container
-from .cartogram import neighbours_between
-from .conformal import conformal_graph
-from .graph import Graph
+from .decode import decode_metric, require_manifest
 from .metric import Metric
 from .portable import is_portable, read_portable
-from .relief import Relief
 
 __all__ = ["KIND", "load", "metric_from_parts", "metric_to_parts", "save"]
 
 KIND = "metric"
+_COLUMNS = {
+    "locations": {
+        "mass": pa.int64(), "exponent": pa.uint8(), "fence": pa.int32(), "framed": pa.bool_(), "scale": pa.int32(),
+        "place_east": pa.int32(), "place_north": pa.int32(), "height": pa.int32(),
+    },
+    "edges": {"i": pa.int32(), "j": pa.int32(), "level": pa.int32()},
+}  # fmt: skip
 
 
 def save(metric: Metric, path: str | os.PathLike[str]) -> None:
@@ -42,13 +43,11 @@ def load(path: str | os.PathLike[str]) -> Metric:
     """Read a metric in one file; `FileError` if it is not a whole, sound metric of a version we know."""
     if is_portable(path):
         return read_portable(path)[0]
-    manifest, tables = read_container(path, kind=KIND)
+    manifest, tables = read_container(path, kind=KIND, columns=_COLUMNS)
     try:
         return metric_from_parts(manifest, tables)
-    except (KeyError, TypeError, ValueError, IndexError) as error:
-        if isinstance(error, GeoelasticError) and isinstance(error, FileError):
-            raise
-        raise FileError(f"{os.fspath(path)}: the metric in this file is not sound ({error})") from error
+    except FileError as error:
+        raise FileError(f"{os.fspath(path)}: the metric in this file is not sound: {error}") from None
 
 
 def metric_to_parts(metric: Metric) -> tuple[dict[str, Any], dict[str, pa.Table]]:
@@ -96,47 +95,21 @@ def metric_to_parts(metric: Metric) -> tuple[dict[str, Any], dict[str, pa.Table]
 
 def _numbers(column: pa.ChunkedArray) -> Any:
     """A column as an array; by way of DLPack where that knows the type, for Arrow's own way loads pandas."""
+    if column.null_count:
+        raise FileError("a column must have a number in each row")
     if pa.types.is_boolean(column.type):
         return np.array(column)
     return np.from_dlpack(column.combine_chunks())
 
 
 def metric_from_parts(manifest: dict[str, Any], tables: dict[str, pa.Table]) -> Metric:
-    """The metric that `metric_to_parts` described."""
-    where = manifest["grid"]
-    area = Area(
-        where["lat"], where["lon"], where["width_m"], where["height_m"],
-        where.get("east_m", 0.0), where.get("north_m", 0.0),
-    )  # fmt: skip
-    grid = Grid(area, where["cell_m"], where["rows"], where["cols"])
+    """The metric that `metric_to_parts` described; a `FileError` names what is not as it must be."""
+    content = {name: value for name, value in manifest.items() if name != "kind"}
+    require_manifest(content)
+    if "locations" not in tables:
+        raise FileError("the table 'locations' is missing")
     table = tables["locations"]
     columns = {name: _numbers(table[name]) for name in table.column_names}
-    if manifest["layout"] == "adaptive":
-        locations: Locations = from_exponents(grid, columns["exponent"].astype(np.uint8))
-    else:
-        locations = uniform(grid)
-    if columns["mass"].size != locations.n:
-        raise FileError(f"the layout has {locations.n} locations but the file describes {columns['mass'].size}")
-    fence = columns.get("fence", np.zeros(locations.n, np.int32)).astype(np.int32)
-    framed = columns["framed"].astype(bool)[locations.owner] if "framed" in columns else None
-    scale = columns["scale"].astype(np.int32) if "scale" in columns else None
-    place = None
-    if "place_east" in columns:
-        place = np.column_stack([columns["place_east"], columns["place_north"]]).astype(np.int32)
-    if scale is not None:
-        graph = conformal_graph(neighbours_between(locations, fence, place), scale)
-    else:
-        edges = tables["edges"]
-        ends = [np.array(edges[name]).astype(np.int32) for name in ("i", "j", "level")]
-        if ends[0].size and (min(part.min() for part in ends) < 0 or max(ends[0].max(), ends[1].max()) >= locations.n):
-            raise FileError("an edge leads to a location that does not exist")
-        graph = Graph.from_edges(locations.n, *ends)
-    relief = None
-    if "height" in columns:
-        relief = Relief(columns["height"].astype(np.int32), **manifest["relief"])
-    return Metric(
-        locations, columns["mass"].astype(np.int64), graph, fence, manifest["method"],
-        requirement=requirement_from_dict(manifest["requirement"]), l_from=manifest["l_from"], l_top=manifest["l_top"],
-        frame_cells=manifest["frame_cells"], framed=framed, scale=scale, place=place,
-        certificate=manifest["certificate"], info=manifest["info"], relief=relief,
-    )  # fmt: skip
+    if "edges" in tables:
+        columns |= {f"edge_{name}": _numbers(tables["edges"][name]) for name in tables["edges"].column_names}
+    return decode_metric(content, columns)

@@ -20,7 +20,7 @@ import hashlib
 import json
 import os
 import zlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,16 +30,23 @@ import pyarrow as pa
 
 from ..errors import FileError, InputError
 from ..levels import IntArray
+from ..store import schema
+from .decode import BY_EDGE, BY_LOCATION, COUNT, decode_metric, require_manifest
 from .metric import Metric
 
-__all__ = ["MAGIC", "is_portable", "portable_bytes", "read_portable"]
+__all__ = ["MAGIC", "decode_portable", "is_portable", "portable_bytes", "read_portable"]
 
 MAGIC = b"geox\r\n\x1a"
 _PLAIN, _WITH_HEIGHTS, _WITH_PLACES = b"\x01", b"\x02", b"\x03"
 _VERSION = slice(7, 8)
 _DIGEST = 32
 _LIMIT = 2**53
-_COLUMNS = ("mass", "exponent", "fence", "framed", "scale", "place_east", "place_north", "height")
+#: Seven bits a byte: what a difference of two numbers below 2^53 takes at most.
+_NUMBER_BYTES = 8
+#: Bytes of a file; mass units in all, so that sums are exact in doubles; output measure in all, as the sampler needs.
+_FILE_BYTES, _MASS, _MEASURE = 2**29, 2**52, 2**31
+_ARRAYS = (*BY_LOCATION, *BY_EDGE, "measure")
+_ALSO = ("format", "exponent", "output", "sticky", "arrays")
 
 
 def portable_bytes(metric: Metric, *, arrays: Mapping[str, IntArray], extra: Mapping[str, Any]) -> bytes:
@@ -68,8 +75,9 @@ def portable_bytes(metric: Metric, *, arrays: Mapping[str, IntArray], extra: Map
         raise InputError(f"what a metric states about itself must be plain JSON data: {error}") from None
     press = zlib.compressobj(9, zlib.DEFLATED, -15, 9)
     body = press.compress(b"".join(parts)) + press.flush()
-    version = _WITH_PLACES if "place_east" in columns else _WITH_HEIGHTS if "height" in columns else _PLAIN
-    whole = MAGIC + version + len(header).to_bytes(4, "little") + header + body
+    if len(header) > schema.JSON_BYTES or int(columns["mass"].sum()) > _MASS:
+        raise InputError(f"a portable file holds a header of {schema.JSON_BYTES} bytes and {_MASS} mass units at most")
+    whole = MAGIC + _version(columns) + len(header).to_bytes(4, "little") + header + body
     return whole + hashlib.sha256(whole).digest()
 
 
@@ -84,43 +92,98 @@ def is_portable(path: str | os.PathLike[str]) -> bool:
 
 def read_portable(path: str | os.PathLike[str]) -> tuple[Metric, dict[str, Any], dict[str, IntArray]]:
     """The metric, the header and the arrays of a portable file; `FileError` says what is wrong with it."""
-    from .file import metric_from_parts
-
     target = Path(path)
     try:
-        content = target.read_bytes()
+        if target.stat().st_size > _FILE_BYTES:
+            raise FileError(f"larger than any portable file, {_FILE_BYTES} bytes")
+        return decode_portable(target.read_bytes())
+    except FileError as error:
+        raise FileError(f"{target}: {error}") from None
     except OSError as error:
         raise FileError(f"{target}: cannot be read: {(error.strerror or type(error).__name__).lower()}") from None
-    head, body = _opened(target, content)
-    try:
-        if head["exponent"] != ([1, 1] if "relief" in head else [1, 2]):
-            raise FileError(
-                f"{target}: its reports have an exponent that is not private for any map: build the file again"
-            )
-        arrays = _arrays(head["arrays"], body)
-        tables = {"locations": pa.table({name: arrays[name] for name in _COLUMNS if name in arrays})}
-        if "edge_i" in arrays:
-            tables["edges"] = pa.table({name: arrays[f"edge_{name}"] for name in ("i", "j", "level")})
-        return metric_from_parts(head, tables), head, arrays
-    except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise FileError(f"{target}: the metric in this file is not sound ({error})") from error
 
 
-def _opened(target: Path, content: bytes) -> tuple[dict[str, Any], bytes]:
+def decode_portable(content: bytes) -> tuple[Metric, dict[str, Any], dict[str, IntArray]]:
+    """The same from the bytes of a file. Nothing is unpacked before the header has said how much there is, and
+    nothing is made of it before all of it lies in its range."""
     if not content.startswith(MAGIC):
-        raise FileError(f"{target}: not a portable metric")
+        raise FileError("not a portable metric")
     if content[_VERSION] not in (_PLAIN, _WITH_HEIGHTS, _WITH_PLACES):
-        raise FileError(f"{target}: written in a newer format; this geoelastic reads versions 1 to 3")
-    damaged = FileError(f"{target}: truncated or corrupt: its contents do not match its checksum")
+        raise FileError("written in a newer format; this geoelastic reads versions 1 to 3")
     begin = _VERSION.stop + 4
     if len(content) < begin + _DIGEST or hashlib.sha256(content[:-_DIGEST]).digest() != content[-_DIGEST:]:
-        raise damaged
+        raise FileError("truncated or corrupt: its contents do not match its checksum")
     end = begin + int.from_bytes(content[_VERSION.stop : begin], "little")
+    if end > len(content) - _DIGEST:
+        raise FileError("the header must end within the file")
+    head = schema.parse_json(content[begin:end], "header")
+    counts = _require_header(head, content[_VERSION])
+    arrays = _arrays(head["arrays"], _inflated(content[end:-_DIGEST], _NUMBER_BYTES * sum(counts.values())))
+    _require_sums(arrays)
+    manifest = {name: value for name, value in head.items() if name not in _ALSO}
+    columns = {name: values for name, values in arrays.items() if name != "measure"}
+    return decode_metric(manifest, columns), head, arrays
+
+
+def _require_header(head: Any, version: bytes) -> dict[str, int]:
+    """Refuse a header that says what no portable file says; returns the number of entries of each array."""
+    require_manifest(head, also=_ALSO)
+    schema.text(head["format"], "format", choices=("geox",))
+    for name in ("output", "sticky"):
+        schema.text(head[name], name)
+    exponent = [
+        schema.whole(part, "exponent", 0, _LIMIT) for part in schema.listed(head["exponent"], "exponent", most=2)
+    ]
+    if exponent != ([1, 1] if "relief" in head else [1, 2]):
+        raise FileError("its reports have an exponent that is not private for any map: build the file again")
+    counts: dict[str, int] = {}
+    for entry in schema.listed(head["arrays"], "arrays", most=len(_ARRAYS)):
+        schema.closed(entry, "arrays", needs=("name", "count"), may=("times", "ratio"))
+        name = schema.text(entry["name"], "name of an array", choices=_ARRAYS)
+        if name in counts:
+            raise FileError(f"the array {name!r} is given twice")
+        if ("times" in entry) != ("ratio" in entry):
+            raise FileError("'times' and 'ratio' of an array belong together")
+        if "times" in entry:
+            schema.text(entry["times"], "times", choices=("mass",))
+            schema.number(entry["ratio"], "ratio", 0, 2.0**31)
+            if name != "measure" or "mass" not in counts:
+                raise FileError("only 'measure' may be stored beside 'mass', and after it")
+        counts[name] = schema.whole(entry["count"], "count", 0, COUNT)
+    for name in ("mass", "measure"):
+        if name not in counts:
+            raise FileError(f"the array {name!r} is missing")
+    if any(counts[name] != counts["mass"] for name in counts if name not in BY_EDGE):
+        raise FileError("every array of locations must have as many entries as 'mass'")
+    if not 1 <= counts["mass"] <= head["grid"]["rows"] * head["grid"]["cols"]:
+        raise FileError("there must be as many locations as tile the grid")
+    if version != _version(counts):
+        raise FileError("the version is not that of its arrays")
+    return counts
+
+
+def _version(names: Collection[str]) -> bytes:
+    return _WITH_PLACES if "place_east" in names else _WITH_HEIGHTS if "height" in names else _PLAIN
+
+
+def _inflated(packed: bytes, most: int) -> bytes:
+    """What a DEFLATE stream holds, if that is at most so many bytes and nothing follows."""
+    unpack = zlib.decompressobj(-15)
     try:
-        head = json.loads(content[begin:end])
-        return head, zlib.decompress(content[end:-_DIGEST], -15)
-    except (ValueError, zlib.error):
-        raise damaged from None
+        body = unpack.decompress(packed, most + 1)
+    except zlib.error:
+        raise FileError("corrupt: the arrays cannot be unpacked") from None
+    if len(body) > most or not unpack.eof or unpack.unused_data:
+        raise FileError("the arrays must be as long as the header says, with nothing after them")
+    return body
+
+
+def _require_sums(arrays: dict[str, IntArray]) -> None:
+    if int(arrays["mass"].sum(dtype=np.float64)) > _MASS:
+        raise FileError(f"'mass' must be at most {_MASS} units in all")
+    schema.within(arrays, "measure", 0, _MEASURE)
+    if not 1 <= int(arrays["measure"].sum(dtype=np.float64)) <= _MEASURE:
+        raise FileError(f"'measure' must be between 1 and {_MEASURE} in all")
 
 
 def _ratio(values: IntArray, mass: IntArray) -> float:
@@ -154,24 +217,37 @@ def _arrays(described: list[dict[str, Any]], body: bytes) -> dict[str, IntArray]
     arrays: dict[str, IntArray] = {}
     at = 0
     for entry in described:
-        count = int(entry["count"])
+        name, count = entry["name"], int(entry["count"])
         ends = last[at : at + count] + 1
         begin = int(last[at - 1]) + 1 if at else 0
         if ends.size != count:
-            raise FileError(f"the array {entry['name']!r} is cut short")
+            raise FileError(f"the array {name!r} is cut short")
         change = _decoded(stream, begin, ends)
         if "times" in entry:
-            arrays[entry["name"]] = np.floor(arrays[entry["times"]] * float(entry["ratio"])).astype(np.int64) + change
+            base = np.floor(arrays[entry["times"]] * float(entry["ratio"]))
+            if base.max(initial=0.0) >= _LIMIT:
+                raise FileError(f"the array {name!r} must be whole numbers in [0, 2^53)")
+            arrays[name] = base.astype(np.int64) + change
         else:
-            arrays[entry["name"]] = np.cumsum(change)
+            arrays[name] = np.cumsum(change)
+        # the first number that is out of range cannot have wrapped: changes are below 2^55
+        if count and not (arrays[name].min() >= 0 and arrays[name].max() < _LIMIT):
+            raise FileError(f"the array {name!r} must be whole numbers in [0, 2^53)")
         at += count
+    if (int(last[at - 1]) + 1 if at else 0) != stream.size:
+        raise FileError("there must be nothing after the arrays")
     return arrays
 
 
 def _decoded(stream: npt.NDArray[np.uint8], begin: int, ends: npt.NDArray[Any]) -> IntArray:
     size = np.diff(ends, prepend=begin)
+    if size.max(initial=0) > _NUMBER_BYTES:
+        raise FileError(f"a number must take at most {_NUMBER_BYTES} bytes")
     total = np.zeros(ends.size, np.int64)
     for k in range(int(size.max(initial=0))):
         has = size > k
         total[has] |= (stream[(ends - size)[has] + k].astype(np.int64) & 127) << (7 * k)
-    return np.where(total & 1, -(total + 1) // 2, total // 2)
+    change = np.where(total & 1, -(total + 1) // 2, total // 2)
+    if np.abs(change).max(initial=0) > _LIMIT:
+        raise FileError("a number must differ from the one before by at most 2^53")
+    return change

@@ -25,6 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import FileError, InputError
+from . import schema
 from .atomic import write_bytes
 
 __all__ = ["FORMAT_VERSION", "container_bytes", "read_container", "write_container"]
@@ -35,6 +36,8 @@ _DIGEST_LENGTH = 64
 #: A zip archive whose first member is the manifest begins like this; the name stands at byte 30.
 _ZIP_MAGIC = b"PK\x03\x04"
 _NAME_AT = 30
+#: Bytes of a file, rows of a table and tables in a file: more than any that is written, less than would do harm.
+_FILE_BYTES, _ROWS, _TABLES = 2**29, 2**26, 8
 
 
 def write_container(
@@ -58,6 +61,10 @@ def container_bytes(kind: str, manifest: Mapping[str, Any], tables: Mapping[str,
         text = json.dumps(head, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise InputError(f"a manifest must be plain JSON data: {error}") from None
+    if len(text.encode()) > schema.JSON_BYTES:
+        raise InputError(
+            f"a manifest must be at most {schema.JSON_BYTES} bytes long, this one has {len(text.encode())}"
+        )
     return _sealed_zip({_MANIFEST: text.encode()} | {f"{name}.parquet": content for name, content in members.items()})
 
 
@@ -89,59 +96,105 @@ def _sealed_zip(members: Mapping[str, bytes]) -> bytes:
 
 
 def read_container(
-    path: str | os.PathLike[str], *, kind: str | None = None
+    path: str | os.PathLike[str],
+    *,
+    kind: str | None = None,
+    columns: Mapping[str, Mapping[str, pa.DataType]] | None = None,
 ) -> tuple[dict[str, Any], dict[str, pa.Table]]:
-    """The manifest (with its "kind" under that name) and the tables; a `FileError` says what is wrong with the file."""
+    """The manifest (with its "kind" under that name) and the tables; a `FileError` says what is wrong with the file.
+
+    `columns`: by table, the columns that it may have and their types; any other is refused before it is read.
+    """
     target = Path(path)
     content = _read(target)
     if not (content.startswith(_ZIP_MAGIC) and content[_NAME_AT:].startswith(_MANIFEST.encode())):
         if _ZIP_MAGIC.startswith(content[: len(_ZIP_MAGIC)]) and len(content) < _NAME_AT + len(_MANIFEST):
             raise FileError(f"{target}: truncated: it is only {len(content)} bytes long")
         raise FileError(f"{target}: not a geoelastic file")
-    head = _head(target, content)
-    if kind is not None and head["kind"] != kind:
-        raise FileError(f"{target}: holds a {head['kind']}, not a {kind}")
-    return {**head["content"], "kind": head["kind"]}, _tables(target, content, head["tables"])
+    if hashlib.sha256(content[:-_DIGEST_LENGTH]).hexdigest().encode() != content[-_DIGEST_LENGTH:]:
+        raise FileError(f"{target}: truncated or corrupt: its contents do not match its checksum")
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            head = _head(archive)
+            if kind is not None and head["kind"] != kind:
+                raise FileError(f"holds a {head['kind']}, not a {kind}")
+            tables = {
+                name: _table(archive, name, digest, None if columns is None else columns.get(name, {}))
+                for name, digest in head["tables"].items()
+            }
+    except FileError as error:
+        raise FileError(f"{target}: {error}") from None
+    except (zipfile.BadZipFile, zlib.error, ValueError, KeyError, EOFError, NotImplementedError, RuntimeError, OSError):
+        raise FileError(f"{target}: corrupt: it is no archive that geoelastic writes") from None
+    return {**head["content"], "kind": head["kind"]}, tables
 
 
 def _read(target: Path) -> bytes:
     try:
+        if target.stat().st_size > _FILE_BYTES:
+            raise FileError(f"{target}: larger than any file that geoelastic writes, {_FILE_BYTES} bytes")
         return target.read_bytes()
     except FileNotFoundError:
         raise FileError(f"{target}: no such file") from None
     except OSError as error:
+        if isinstance(error, FileError):
+            raise
         raise FileError(f"{target}: cannot be read: {(error.strerror or type(error).__name__).lower()}") from None
 
 
-def _head(target: Path, content: bytes) -> dict[str, Any]:
-    """The manifest, once the file is known to be whole, ours and not newer than this program."""
-    damaged = FileError(f"{target}: truncated or corrupt: its contents do not match its checksum")
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            head = json.loads(archive.read(_MANIFEST))
-    except (zipfile.BadZipFile, zlib.error, ValueError, KeyError, EOFError, NotImplementedError, RuntimeError, OSError):
-        raise damaged from None
+def _head(archive: zipfile.ZipFile) -> dict[str, Any]:
+    """The manifest, once it is known to be ours and not newer than this program."""
+    head = schema.parse_json(_member(archive, _MANIFEST, schema.JSON_BYTES), "manifest")
     if not isinstance(head, dict) or head.get("format") != "geoelastic":
-        raise FileError(f"{target}: not a geoelastic file")
+        raise FileError("not a geoelastic file")
     version = head.get("version")
-    if not isinstance(version, int) or version > FORMAT_VERSION:
+    if isinstance(version, bool) or not isinstance(version, int) or version > FORMAT_VERSION:
         raise FileError(
-            f"{target}: written in format {version!r} by a newer geoelastic; this one reads up to {FORMAT_VERSION}"
+            f"written in format {str(version)[:20]!r} by a newer geoelastic; this one reads up to {FORMAT_VERSION}"
         )
-    if hashlib.sha256(content[:-_DIGEST_LENGTH]).hexdigest().encode() != content[-_DIGEST_LENGTH:]:
-        raise damaged
+    schema.closed(head, "manifest", needs=("format", "version", "kind", "content", "tables"))
+    schema.whole(version, "version", FORMAT_VERSION, FORMAT_VERSION)
+    schema.text(head["kind"], "kind", pattern="[a-z]+")
+    if not isinstance(head["content"], dict) or not isinstance(head["tables"], dict):
+        raise FileError("'content' and 'tables' must be objects")
+    if len(head["tables"]) > _TABLES:
+        raise FileError(f"a file has at most {_TABLES} tables, got {len(head['tables'])}")
+    for name, digest in head["tables"].items():
+        schema.text(name, "name of a table", pattern="[a-z_]+")
+        schema.text(digest, f"checksum of {name}", pattern="[0-9a-f]{64}")
     return head
 
 
-def _tables(target: Path, content: bytes, digests: Mapping[str, str]) -> dict[str, pa.Table]:
-    tables = {}
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        for name, digest in digests.items():
-            try:
-                member = archive.read(f"{name}.parquet")
-                if hashlib.sha256(member).hexdigest() != digest:
-                    raise FileError(f"{target}: corrupt: the table {name!r} does not match its checksum")
-                tables[name] = pq.ParquetFile(pa.BufferReader(member)).read()  # read_table would load pandas
-            except (KeyError, pa.ArrowException):
-                raise FileError(f"{target}: corrupt: the table {name!r} is missing or unreadable") from None
-    return tables
+def _member(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
+    """A member of an archive, which says how long it is, and is read no further than that."""
+    entry = archive.getinfo(name)
+    if entry.file_size > most or entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise FileError(f"the member {name!r} must be at most {most} bytes long, stored or deflated")
+    return archive.read(entry)
+
+
+def _table(archive: zipfile.ZipFile, name: str, digest: str, types: Mapping[str, pa.DataType] | None) -> pa.Table:
+    try:
+        member = _member(archive, f"{name}.parquet", _FILE_BYTES)
+        if hashlib.sha256(member).hexdigest() != digest:
+            raise FileError(f"corrupt: the table {name!r} does not match its checksum")
+        file = pq.ParquetFile(pa.BufferReader(member))
+        if types is not None:
+            _require_columns(name, file, types)
+        return file.read()  # read_table would load pandas
+    except (KeyError, pa.ArrowException, OSError) as error:
+        if isinstance(error, FileError):
+            raise
+        raise FileError(f"corrupt: the table {name!r} is missing or unreadable") from None
+
+
+def _require_columns(name: str, file: pq.ParquetFile, types: Mapping[str, pa.DataType]) -> None:
+    """Refuse a table by what its footer says: other columns or types, or more rows or bytes than there can be."""
+    fields = file.schema_arrow
+    if len(set(fields.names)) != len(fields.names) or any(types.get(field.name) != field.type for field in fields):
+        raise FileError(f"the table {name!r} must have columns among {', '.join(types)}, each of its own type")
+    if file.metadata.num_rows > _ROWS or file.metadata.num_row_groups > _ROWS // 1024:
+        raise FileError(f"the table {name!r} must have at most {_ROWS} rows")
+    groups = [file.metadata.row_group(k) for k in range(file.metadata.num_row_groups)]
+    if sum(group.total_byte_size for group in groups) > 16 * file.metadata.num_rows * len(fields) + 2**22:
+        raise FileError(f"the table {name!r} must not take more room than its numbers")

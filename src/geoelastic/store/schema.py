@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Closed checks of what a file says, before anything is made of it.
+
+A file may come from a stranger. So nothing in it is believed: JSON is bounded in size, depth and length of numbers
+before it is parsed; an object has exactly the entries that it must or may have; a value has its type and lies in its
+range, or a `FileError` names it. The same rules, in ``docs/format.md``, hold for the JavaScript client.
+
+JSON knows one type of number: 8 and 8.0 are the same whole number, in every language.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import FileError
+
+__all__ = ["closed", "flag", "listed", "number", "parse_json", "text", "whole", "within"]
+
+#: Bytes, nesting and characters of a number that a header or a manifest may have.
+JSON_BYTES, JSON_DEPTH, JSON_DIGITS = 2**20, 32, 32
+#: Characters of a string, counted as UTF-16 does, since that is what JavaScript counts.
+TEXT = 1000
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]|[-+.0-9eE]{2,}', re.DOTALL)
+_SHOWN = 40
+
+
+def parse_json(content: bytes, what: str) -> Any:
+    """The value of a JSON text in UTF-8; keys are unique and numbers finite."""
+    if len(content) > JSON_BYTES:
+        raise FileError(f"the {what} must be at most {JSON_BYTES} bytes long, it has {len(content)}")
+    try:
+        source = content.decode()
+        _scan(source, what)
+        value = json.loads(
+            source, object_pairs_hook=_unique, parse_constant=_not_finite, parse_float=_finite, parse_int=int
+        )
+        _require_text(value)
+    except UnicodeError:
+        raise FileError(f"the {what} must be JSON in UTF-8") from None
+    except (ValueError, RecursionError):
+        raise FileError(f"the {what} must be JSON with finite numbers and no key twice") from None
+    return value
+
+
+def _scan(source: str, what: str) -> None:
+    depth = 0
+    for token in _TOKEN.finditer(source):
+        first = token.group()[0]
+        if first in "[{":
+            depth += 1
+            if depth > JSON_DEPTH:
+                raise FileError(f"the {what} must be nested at most {JSON_DEPTH} deep")
+        elif first in "]}":
+            depth -= 1
+        elif first != '"' and len(token.group()) > JSON_DIGITS:
+            raise FileError(f"numbers in the {what} must have at most {JSON_DIGITS} characters")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    entries = dict(pairs)
+    if len(entries) != len(pairs):
+        raise ValueError("a key stands twice")
+    return entries
+
+
+def _not_finite(name: str) -> float:
+    raise ValueError(name)
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if not math.isfinite(value):
+        raise ValueError(digits)
+    return value
+
+
+def _require_text(value: Any) -> None:
+    """UnicodeEncodeError if a string is half of a character, which JSON can spell."""
+    if isinstance(value, str):
+        value.encode()
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            name.encode()
+            _require_text(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            _require_text(inner)
+
+
+def closed(value: Any, name: str, *, needs: Collection[str], may: Collection[str] = ()) -> dict[str, Any]:
+    """An object with all entries that it needs, and none besides those that it may have."""
+    if not isinstance(value, dict):
+        raise FileError(f"'{name}' must be an object, got {_shown(value)}")
+    for missing in needs:
+        if missing not in value:
+            raise FileError(f"'{name}' must have the entry '{missing}'")
+    for key in value:
+        if key not in needs and key not in may:
+            raise FileError(f"'{name}' must have no entry {_shown(key)}: nothing of this name is known")
+    return value
+
+
+def whole(value: Any, name: str, low: int, high: int) -> int:
+    """A whole number in [low, high]."""
+    fits = isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
+    if not fits or value != int(value):
+        raise FileError(f"'{name}' must be a whole number in [{low}, {high}], got {_shown(value)}")
+    return int(value)
+
+
+def number(value: Any, name: str, low: float, high: float) -> float:
+    """A number in [low, high] (a positive test, so that NaN fails)."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or not low <= value <= high:
+        raise FileError(f"'{name}' must be a number in [{low:g}, {high:g}], got {_shown(value)}")
+    return float(value)
+
+
+def text(value: Any, name: str, *, choices: Collection[str] = (), pattern: str = "") -> str:
+    """A string of at most `TEXT` characters; one of the choices, and all of it like the pattern, if there are any."""
+    if not isinstance(value, str) or len(value.encode("utf-16-le")) > 2 * TEXT:
+        raise FileError(f"'{name}' must be a string of at most {TEXT} characters, got {_shown(value)}")
+    if choices and value not in choices:
+        raise FileError(f"'{name}' must be {' or '.join(map(repr, choices))}, got {_shown(value)}")
+    if pattern and not re.fullmatch(pattern, value):
+        raise FileError(f"'{name}' must be like {pattern}, got {_shown(value)}")
+    return value
+
+
+def flag(value: Any, name: str) -> bool:
+    """True or false."""
+    if not isinstance(value, bool):
+        raise FileError(f"'{name}' must be true or false, got {_shown(value)}")
+    return value
+
+
+def listed(value: Any, name: str, *, least: int = 0, most: int) -> list[Any]:
+    """A list of so many entries."""
+    if not isinstance(value, list) or not least <= len(value) <= most:
+        raise FileError(f"'{name}' must be a list of {least} to {most} entries, got {_shown(value)}")
+    return value
+
+
+def within(columns: Mapping[str, npt.NDArray[Any]], name: str, low: int, high: int) -> npt.NDArray[np.int64]:
+    """A column of whole numbers, all of them in [low, high]."""
+    values = columns[name]
+    if values.dtype.kind not in "iub":
+        raise FileError(f"'{name}' must be whole numbers, got {values.dtype}")
+    if values.size and not (low <= int(values.min()) and int(values.max()) <= high):
+        raise FileError(f"'{name}' must be in [{low}, {high}], got {int(values.min())} to {int(values.max())}")
+    return values.astype(np.int64)
+
+
+def _shown(value: Any) -> str:
+    """A value in a message, shortened."""
+    shown = f"{type(value).__name__} of {len(value)}" if isinstance(value, dict | list) else ascii(value)
+    return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
