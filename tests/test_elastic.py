@@ -13,6 +13,7 @@ import geoelastic as ge
 from geoelastic.fences import disc
 from geoelastic.mechanism.sampler import Line, Sampler, draw_full
 from geoelastic.mechanism.weights import HALF, WHOLE, make_weights
+from geoelastic.metric.part import OnePart
 from geoelastic.randomness import uniform_below
 from maps import PARIS, small_metric
 from reference.layouts import mean_distance
@@ -53,12 +54,7 @@ def lines(metric, mechanism, source):
 
 
 def first_scale(mechanism, source):
-    sampler = Sampler(mechanism.metric.graph, mechanism.measure, mechanism.weights)
-    dist, head, vertices, links, _, state = sampler._space
-    from geoelastic import _kernels as kernels
-
-    kernels.begin(source, dist, head, vertices, links, state)
-    line = Line(sampler, int(mechanism.measure[mechanism.metric.fence == 0].sum()))
+    line = Line(Sampler(OnePart(mechanism.metric.graph, mechanism.measure), mechanism.weights), source)
     line.to_first_frontier()
     return line._first
 

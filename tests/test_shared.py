@@ -14,6 +14,7 @@ from geoelastic.fences import disc
 from geoelastic.mechanism import shared
 from geoelastic.mechanism.shared import BITS, RADIUS, ceiling, groups_of, threshold
 from geoelastic.mechanism.weights import make_weights
+from geoelastic.metric.part import Part
 from maps import PARIS, small_metric
 from reference.mechanism import exact_probabilities
 from statistical.toolbox import assert_draws
@@ -154,6 +155,7 @@ def test_what_is_kept_of_a_neighbours_draws_is_ones_own_distribution_exactly(out
     metric = far_metric()
     mechanism = ge.ElasticMechanism(metric, output=output)
     sampler = mechanism._new_sampler()
+    sampler.enter(14, 0)
     centre = 14
     units = metric.distance_units_from(centre)
     theirs = exact_probabilities(units, mechanism.measure, mechanism.weights)
@@ -171,7 +173,7 @@ def test_groups_hold_every_place_once_at_its_distance():
     metric = small_metric(rows=9, cols=9)
     places = np.arange(0, metric.n, 2)
     rows = [np.arange(k % 3 + 1) for k in range(places.size)]
-    groups = groups_of(metric.graph, make_weights(HALF), places, rows)
+    groups = groups_of(Part(metric.graph, metric.mass_units), make_weights(HALF), places, rows)
     members = [(group.centre, *member) for group in groups for member in group.members]
     assert sorted(member[1] for member in members) == places.tolist()
     for centre, location, away, _ in members:
@@ -186,7 +188,7 @@ def test_groups_hold_every_place_once_at_its_distance():
 def test_a_place_with_many_rows_has_a_search_of_its_own():
     metric = small_metric(rows=9, cols=9)
     rows = [np.arange(shared.MANY if k in (2, 3) else 1) for k in range(6)]
-    groups = groups_of(metric.graph, make_weights(HALF), np.arange(6), rows)
+    groups = groups_of(Part(metric.graph, metric.mass_units), make_weights(HALF), np.arange(6), rows)
     assert [group.centre for group in groups[:2]] == [2, 3]
     assert sorted(m[0] for group in groups for m in group.members) == list(range(6))
 

@@ -66,7 +66,7 @@ def test_two_tiles_are_one_map(tmp_path: Path) -> None:
     assert checked["ok"]
     assert checked["graph_sha256"] == tiled.certificate["graph_sha256"]
     i = int(tiled.locations.owner[6, 127])
-    drawn = ge.TiledMechanism(tiled).sample(i, 120, rng=ge.SeededRandom(4))
+    drawn = ge.ElasticMechanism(tiled).sample(i, 120, rng=ge.SeededRandom(4))
     beyond = tiled.locations.col >= 128  # reports from this side of the seam lie on both
     assert_draws(
         beyond[drawn].astype(int), np.bincount(beyond.astype(int), ge.ElasticMechanism(tiled).probabilities(i))

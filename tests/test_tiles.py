@@ -22,17 +22,16 @@ from geoelastic.cli import main
 from geoelastic.cli._describe import describe
 from geoelastic.errors import FileError, FrameError, InputError, OutsideError
 from geoelastic.levels import units_to_mass
+from geoelastic.mechanism.sampler import Line, Sampler
 from geoelastic.mechanism.sticky import metric_id
-from geoelastic.mechanism.tiled import TiledMechanism, _TiledLine, _TiledSampler
 from geoelastic.metric.conformal import conformal_graph
 from geoelastic.metric.extract import extract
 from geoelastic.randomness import SeededRandom
 from geoelastic.reports.tables import sanitize_arrays
 from geoelastic.tiles import InlineEngine, build_tiles
-from geoelastic.tiles import search as tiled_search
+from geoelastic.tiles import parts as tiled_parts
 from geoelastic.tiles.metric import TiledMetric, open_tiles
 from geoelastic.tiles.plan import Box, Tiling
-from geoelastic.tiles.search import TiledSearch
 from statistical.toolbox import assert_chi_square
 from tiled_maps import LEVELS, TILE, small_mass
 
@@ -170,7 +169,7 @@ def test_facts_and_names_are_those_of_the_whole_and_open_no_tile(folder: Path, t
     metric = open_tiles(folder)
     facts, name = describe(metric, folder), metric_id(metric)
     assert metric.opened == set()
-    whole = _as_plain(tiled)
+    whole = tiled.whole()
     assert {k: facts[k] for k in metric.totals} == {k: describe(whole, folder)[k] for k in metric.totals}
     assert name == metric_id(whole)
 
@@ -182,7 +181,7 @@ def test_a_table_opens_the_tiles_around_its_places(tmp_path: Path) -> None:
     metric = open_tiles(target)
     rng = np.random.default_rng(3)
     lat, lon = metric.grid.cell_to_latlon(rng.integers(50, 90, 40), rng.integers(60, 100, 40))
-    mechanism = TiledMechanism(metric)
+    mechanism = ge.ElasticMechanism(metric)
     reports = sanitize_arrays(mechanism, [*lat, 10.0], [*lon, 10.0], outside="drop", rng=SeededRandom(2))
     assert (reports.tally.reports, reports.tally.outside) == (40, 1)
     assert np.array_equal(reports.index, [metric.locate(*place) for place in zip(lat, lon, strict=True)])
@@ -203,7 +202,7 @@ def test_a_table_by_the_command_line(folder: Path, tmp_path: Path, monkeypatch: 
     def never(self: TiledMetric) -> Any:
         raise AssertionError("the whole map was loaded")
 
-    monkeypatch.setattr(TiledMetric, "graph", property(never))
+    monkeypatch.setattr(TiledMetric, "whole", never)
     metric = open_tiles(folder)
     lat, lon = metric.grid.cell_to_latlon(np.full(5, 129), np.arange(60, 65))
     source, ledger = tmp_path / "in.csv", tmp_path / "ledger.json"
@@ -231,7 +230,7 @@ def test_as_one_file_and_back(tiled: TiledMetric, tmp_path: Path) -> None:
 def test_an_extract_is_that_of_the_whole(folder: Path, tiled: TiledMetric) -> None:
     area = ge.Area.around(*map(float, tiled.grid.cell_to_latlon(130, 60)), size_km=7)
     metric = open_tiles(folder)
-    ours, theirs = extract(metric, area), extract(_as_plain(tiled), area)
+    ours, theirs = extract(metric, area), extract(tiled.whole(), area)
     assert ours.certificate == theirs.certificate
     assert ours.certificate["ok"]
     assert ours.info["extract"] == theirs.info["extract"]
@@ -239,14 +238,6 @@ def test_an_extract_is_that_of_the_whole(folder: Path, tiled: TiledMetric) -> No
     assert len(metric.opened) < metric.tiling.n
     with pytest.raises(OutsideError):
         extract(metric, ge.Area.around(10, 10, size_km=5))
-
-
-def _as_plain(metric: TiledMetric) -> ge.Metric:
-    return ge.Metric(
-        metric.locations, metric.mass_units, metric.graph, metric.fence, metric.method, requirement=metric.requirement,
-        l_from=metric.l_from, l_top=metric.l_top, frame_cells=metric.frame_cells, scale=metric.scale,
-        certificate=metric.certificate, info=metric.info,
-    )  # fmt: skip
 
 
 def test_fences_go_into_extracts(tiled: TiledMetric) -> None:
@@ -277,16 +268,12 @@ def test_tiles_that_do_not_fit_together_are_told(folder: Path, tmp_path: Path, m
         slot &= 0x7F
     metric.store.write_table(name, {"slot": slot, "step": step}, summary)
     with pytest.raises(FileError, match="do not fit together"):
-        TiledMechanism(open_tiles(metric.store.root)).sanitize(*place, rng=SeededRandom(1))
+        ge.ElasticMechanism(open_tiles(metric.store.root)).sanitize(*place, rng=SeededRandom(1))
 
 
-def _measure(tiled: TiledMetric, output: str) -> Any:
-    return tiled.measure_of({"exponent": tiled.locations.exponents(), "mass": tiled.mass_units}, output)
-
-
-def _exact_line(tiled: TiledMetric, mech: TiledMechanism, i: int) -> tuple[Fraction, list[Fraction]]:
+def _exact_line(tiled: TiledMetric, mech: ge.ElasticMechanism, i: int) -> tuple[Fraction, list[Fraction]]:
     """S(x) and its parts from all distances, in fractions."""
-    measure = _measure(tiled, mech.output)
+    measure = mech.measure
     parts = [int(m) * mech.weights.exact(int(d)) for m, d in zip(measure, tiled.distance_units_from(i), strict=True)]
     return sum(parts, Fraction(0)), parts
 
@@ -294,74 +281,73 @@ def _exact_line(tiled: TiledMetric, mech: TiledMechanism, i: int) -> tuple[Fract
 @pytest.mark.parametrize("output", ["mass", "uniform"])
 def test_the_line_of_a_draw_is_exact(tiled: TiledMetric, output: str) -> None:
     """At every frontier: settled <= S(x) <= settled + bound of the rest; at the end settled = S(x)."""
-    mech = TiledMechanism(tiled, output=output)
+    mech = ge.ElasticMechanism(tiled, output=output)
     for i in (tiled.n // 2, int(np.flatnonzero(tiled.secret)[7])):
         total, _ = _exact_line(tiled, mech, i)
-        sampler = _TiledSampler(tiled, output, mech.weights, mech._blocks)
-        sampler.begin(i)
-        line = _TiledLine(sampler, int(mech._blocks.sum()))
+        sampler = Sampler(mech._parts, mech.weights)
+        line = Line(sampler, i)
         tight = False
         while line._open:
             line._advance()
             known, bound, scale = line._lengths()
             assert Fraction(known, 2**scale) <= total <= Fraction(bound, 2**scale)
-            plain = known + line._rest * int(mech.weights.table[(line._frontier + 1) % mech.weights.period])
+            left = line._total - int(line._measure_by_shell.sum())
+            plain = known + left * int(mech.weights.table[(line._frontier + 1) % mech.weights.period])
             tight |= bound < plain
         assert Fraction(known, 2**scale) == total
         assert tight, "the bound by blocks never beats the plain one: it does nothing"
 
 
-@pytest.mark.parametrize("buckets", [2, 1 << 13])
-def test_a_search_from_tile_to_tile_finds_the_distances_of_the_whole(
-    folder: Path, tiled: TiledMetric, monkeypatch: pytest.MonkeyPatch, buckets: int
-) -> None:
-    """At each limit: exactly what lies within is settled, at its true distance; tiles are opened on the way."""
-    monkeypatch.setattr(tiled_search, "_BUCKETS", buckets)
-    metric = open_tiles(folder)
-    search = TiledSearch(metric, "mass")
+def test_a_part_knows_how_far_it_sees(folder: Path, tiled: TiledMetric) -> None:
+    """Below its reach every distance is that of the whole map, and beyond it some are not; wider parts see further."""
+    parts = open_tiles(folder).parts("mass")
+    assert parts is not None
+    beyond = 0
     for source in np.flatnonzero(tiled.secret)[[5, 900, -3]].tolist():
         true = tiled.distance_units_from(source)
-        search.begin(source)
-        for limit in (0, 1000, 5000, 2**30):
-            left = search.expand(limit)
-            numbers = search.numbers(search.settled)
-            assert left == bool((true > limit).any())
-            assert np.array_equal(np.sort(numbers), np.flatnonzero(true <= limit))
-            assert np.array_equal(search.space[0][search.settled], true[numbers])
-            assert (np.diff(true[numbers]) >= 0).all()
-            opened = {metric.tile_of(number) for number in numbers.tolist()}
-            assert opened <= metric.opened
-    at = tiled.locations
-    rows, cols = at.row + at.size / 2, at.col + at.size / 2
-    assert search.touched == (rows.min(), rows.max(), cols.min(), cols.max())
-    assert np.array_equal(search.measure[search.settled], _measure(tiled, "mass")[numbers])
+        part, seen = parts.around(source), -1
+        for wider in range(1, 5):
+            local = part.local(source)
+            inside, reach = part.graph.distances(local, 2**30), 2**30 if part.reach is None else int(part.reach[local])
+            assert part.sees(local, reach - 1)
+            assert part.reach is None or not part.sees(local, reach)
+            assert np.array_equal(part.number(np.flatnonzero(inside < reach)), np.flatnonzero(true < reach))
+            assert np.array_equal(inside[inside < reach], true[part.numbers][inside < reach])
+            beyond += int((inside != true[part.numbers]).sum())
+            assert reach >= seen
+            part, seen = parts.around(source, wider), reach
+        assert part.reach is None
+        assert part.graph.n == tiled.n
+    assert beyond > 0, "no part was narrower than its distances: the test says nothing"
 
 
-def test_a_search_opens_only_what_it_comes_to(folder: Path) -> None:
+def test_places_of_a_table_share_their_parts(folder: Path, tiled: TiledMetric) -> None:
     metric = open_tiles(folder)
-    source = metric.locate(*map(float, metric.grid.cell_to_latlon(64, 64)))
-    search = TiledSearch(metric, "mass")
-    search.begin(source)
-    search.expand(100)
-    assert metric.opened == {metric.tile_of(source)}
+    parts = metric.parts("mass")
+    assert parts is not None
+    places = np.flatnonzero(tiled.secret)[::37]
+    groups = parts.together(places)
+    assert np.array_equal(np.sort(np.concatenate(groups)), np.arange(places.size))
+    for some in groups:
+        assert len({id(parts.around(int(i))) for i in places[some]}) == 1
 
 
 def test_reports_do_not_depend_on_what_is_open(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A mechanism that has reported from all over the map, one that starts afresh each time, and one that forgets."""
     metric = open_tiles(folder)
-    used = TiledMechanism(metric)
+    used = ge.ElasticMechanism(metric)
     places = np.flatnonzero(metric.secret)[:: metric.n // 12].tolist()
     first = [used.sample(i, 20, rng=SeededRandom(i)).tolist() for i in places]
     again = [used.sample(i, 20, rng=SeededRandom(i)).tolist() for i in reversed(places)]
-    fresh = [TiledMechanism(open_tiles(folder)).sample(i, 20, rng=SeededRandom(i)).tolist() for i in places]
-    monkeypatch.setattr(tiled_search, "_MAX_OPEN", 1)
+    fresh = [ge.ElasticMechanism(open_tiles(folder)).sample(i, 20, rng=SeededRandom(i)).tolist() for i in places]
+    monkeypatch.setattr(tiled_parts, "_KEPT", 1)
     forgetful = [used.sample(i, 20, rng=SeededRandom(i)).tolist() for i in places]
     assert first == again[::-1] == fresh == forgetful
     assert len({tuple(row) for row in first}) == len(places)
 
 
 def test_reports_follow_the_distribution(tiled: TiledMetric) -> None:
-    mech = TiledMechanism(tiled)
+    mech = ge.ElasticMechanism(tiled)
     i = tiled.locate(*map(float, tiled.grid.cell_to_latlon(129, 62)))
     total, parts = _exact_line(tiled, mech, i)
     drawn = mech.sample(i, 4000, rng=SeededRandom(11))
@@ -373,7 +359,7 @@ def test_reports_follow_the_distribution(tiled: TiledMetric) -> None:
 
 def test_one_report_and_its_errors(folder: Path) -> None:
     metric = open_tiles(folder)
-    mech = TiledMechanism(metric)
+    mech = ge.ElasticMechanism(metric)
     lat, lon = map(float, metric.grid.cell_to_latlon(60, 130))
     assert mech.sanitize(lat, lon, rng=SeededRandom(1)) == mech.sanitize(lat, lon, rng=SeededRandom(1))
     out = mech.sanitize(lat, lon)
@@ -381,7 +367,7 @@ def test_one_report_and_its_errors(folder: Path) -> None:
     with pytest.raises(FrameError, match="frame"):
         mech.sample(0)
     with pytest.raises(InputError, match="'output' must be one of"):
-        TiledMechanism(metric, output="mass^2")
+        ge.ElasticMechanism(metric, output="people")
 
 
 def test_masses_are_kept(tiled: TiledMetric) -> None:
@@ -438,7 +424,7 @@ def test_in_an_object_store(folder: Path, tiled: TiledMetric) -> None:
     assert metric.certificate == tiled.certificate
     lat, lon = map(float, metric.grid.cell_to_latlon(129, 62))
     assert metric.locate(lat, lon) == tiled.locate(lat, lon)
-    TiledMechanism(metric).sanitize(lat, lon)
+    ge.ElasticMechanism(metric).sanitize(lat, lon)
     store = metric.store
     store.write("sub/x", b"1")
     assert store.names("sub") == ["sub/x"]

@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 
 #: public name -> the module that defines it
 _EXPORTS = {
+    "AnyMetric": "metric",
     "Area": "area",
     "CheckError": "errors",
     "Checkins": "sources.checkins",
@@ -48,8 +49,6 @@ _EXPORTS = {
     "Step": "mass",
     "Sticky": "mechanism.sticky",
     "SystemRandom": "mechanism",
-    "TiledMechanism": "mechanism",
-    "TiledMetric": "tiles.metric",
     "TraceMechanism": "traces",
     "area_crowd": "fences.crowds",
     "audit": "evaluation.audit",

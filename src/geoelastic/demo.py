@@ -25,7 +25,7 @@ from .mass.mass import disc_sums
 from .mechanism import ElasticMechanism, SeededRandom
 from .mechanism.laplace import PlanarLaplace
 from .mechanism.sharpen import sharpen
-from .metric import Metric, build_metric
+from .metric import AnyMetric, build_metric
 from .progress import Bar, progress_bar
 from .quality import Quality, synthetic_quality
 from .store import write_bytes
@@ -42,7 +42,7 @@ _SEED = 2015
 @dataclass(frozen=True, eq=False)
 class _Built:
     name: str
-    metric: Metric
+    metric: AnyMetric
     seconds: float
 
 
@@ -86,7 +86,7 @@ def run_demo(folder: str | Path, *, quality: Quality | None = None, progress: bo
 
 
 def _build_all(mass: Mass, target: Path, bar: Bar) -> list[_Built]:
-    steps: list[tuple[str, Callable[[], Metric]]] = [
+    steps: list[tuple[str, Callable[[], AnyMetric]]] = [
         ("paper", lambda: build_metric(mass, method="paper")),
         ("conformal", lambda: build_metric(mass)),
         ("sharpened", lambda: sharpen(built[-1].metric)),
@@ -140,7 +140,7 @@ def _pictures(mechanism: ElasticMechanism) -> dict[str, bytes]:
     }
 
 
-def _open_land(metric: Metric) -> int:
+def _open_land(metric: AnyMetric) -> int:
     """The place with least mass within a kilometre, not too far out for the map to show its reports."""
     spread = (metric.mass / metric.locations.area_cells)[metric.locations.owner]
     around = disc_sums(spread, 1000 / metric.grid.cell_m)[metric.locations.row, metric.locations.col]

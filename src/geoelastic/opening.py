@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import os
 
-from .metric import Metric
+from .metric import AnyMetric
 from .metric.file import load as load_file
 from .tiles.metric import is_tiled, open_tiles
 
 __all__ = ["load"]
 
 
-def load(path: str | os.PathLike[str]) -> Metric:
+def load(path: str | os.PathLike[str]) -> AnyMetric:
     """Read a metric; `FileError` if it is not a whole, sound metric of a version we know.
 
     A folder (or an address that fsspec knows) holds a metric in tiles, which are read when they are needed.

@@ -32,7 +32,7 @@ from .sources.postgis import is_postgres
 from .store import require_writable
 
 if TYPE_CHECKING:
-    from .metric import Metric
+    from .metric import AnyMetric, Metric
     from .tiles import Engine
 
 __all__ = ["Config", "make_mass", "run"]
@@ -114,7 +114,7 @@ class Config:
         return made
 
 
-def run(config: Config, output: str | os.PathLike[str], *, resume: bool = True, progress: bool = False) -> Metric:
+def run(config: Config, output: str | os.PathLike[str], *, resume: bool = True, progress: bool = False) -> AnyMetric:
     """Build the metric of `config`, check it, write it to `output`, return it; a stopped run is taken up again.
 
     With `tile` or `cluster` it is built in tiles and `output` is a folder; `resume` = False then forgets what an
@@ -160,7 +160,7 @@ def _build(config: Config, mass: Mass, work: Path, *, progress: bool) -> Metric:
     )
 
 
-def _run_tiles(config: Config, output: str, *, resume: bool, progress: bool) -> Metric:
+def _run_tiles(config: Config, output: str, *, resume: bool, progress: bool) -> AnyMetric:
     from .tiles import DEFAULT_TILE, DaskEngine, build_tiles, update_tiles
 
     if config.method != "conformal" or config.layout == "uniform" or config.fences:
@@ -208,7 +208,7 @@ def _tiled_mass(config: Config, output: str, engine: Engine) -> Mass:
     return replace(mass, info=mass.info | {"config": config.public()})
 
 
-def _finished(target: Path, key: str | None) -> Metric | None:
+def _finished(target: Path, key: str | None) -> AnyMetric | None:
     """The metric at `target` if an earlier run made it of exactly the same."""
     from .opening import load
 

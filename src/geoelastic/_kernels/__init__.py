@@ -22,6 +22,7 @@ from .lines import parse_lines
 from .near import cover, within, within_workspace
 from .paper import merge_edges, paper_pass
 from .paths import (
+    ENTRIES,
     LIVE,
     SETTLED,
     UNREACHABLE,
@@ -37,14 +38,13 @@ from .report import largest_difference, report_distances, square_masses
 from .rings import simple_rings
 from .sampling import add_to_shells, find_in_shell, mean_distance, mean_distances, to_first_frontier
 from .tides import TOGETHER, lane_kind, tide, tide_workspace
-from .tiles import ALL_SETTLED, FEW_BUCKETS, SLOTS, assemble, expand_tiles, met_flags, more_buckets
+from .tiles import assemble, met_flags
 from .traces import FLOOR_SHELLS, SUM_BLOCK, block_sums, filter_steps, trace_weights
 from .verify import adjacency, check_balls
 
 __all__ = [
-    "ALL_SETTLED",
+    "ENTRIES",
     "FAR",
-    "FEW_BUCKETS",
     "FLOOR_SHELLS",
     "LANES",
     "LENGTH_BITS",
@@ -52,7 +52,6 @@ __all__ = [
     "REACHED",
     "SCALE_BITS",
     "SETTLED",
-    "SLOTS",
     "SUM_BLOCK",
     "TOGETHER",
     "UNREACHABLE",
@@ -70,7 +69,6 @@ __all__ = [
     "distances",
     "distances_from_any",
     "expand",
-    "expand_tiles",
     "filter_steps",
     "find_in_shell",
     "lane_kind",
@@ -84,7 +82,6 @@ __all__ = [
     "mean_distances",
     "merge_edges",
     "met_flags",
-    "more_buckets",
     "neighbours",
     "paint_owner",
     "paper_pass",

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ..levels import FloatArray
 from ..mass import Mass
 from ..mechanism import ElasticMechanism
-from ..metric import Metric, build_metric
+from ..metric import AnyMetric, build_metric
 from ..tiles import Engine, build_tiles
 
 __all__ = ["seam_rows"]
@@ -48,11 +48,11 @@ def seam_rows(
     return rows
 
 
-def _errors(metric: Metric, some: npt.NDArray[Any]) -> FloatArray:
+def _errors(metric: AnyMetric, some: npt.NDArray[Any]) -> FloatArray:
     return ElasticMechanism(metric).expected_errors(locations=some)["mean"]
 
 
-def _from_seams(metric: Metric, tile: int) -> FloatArray:
+def _from_seams(metric: AnyMetric, tile: int) -> FloatArray:
     """Cells between the centre of each location and the nearest seam."""
     at = metric.locations
     away = np.full(at.n, np.inf)

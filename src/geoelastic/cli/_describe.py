@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from ._account import account_lines
 
 if TYPE_CHECKING:
-    from ..metric import Metric
+    from ..metric import AnyMetric
 
 __all__ = ["certificate_lines", "describe", "relief_line"]
 
 
-def describe(metric: Metric, path: Path) -> dict[str, Any]:
+def describe(metric: AnyMetric, path: Path) -> dict[str, Any]:
     """The facts of a metric; "text" holds them as lines to read."""
     grid, area = metric.grid, metric.grid.area
     facts: dict[str, Any] = {
@@ -25,7 +25,7 @@ def describe(metric: Metric, path: Path) -> dict[str, Any]:
         "size_km": [grid.cols * grid.cell_m / 1000, grid.rows * grid.cell_m / 1000],
         "cells": [grid.rows, grid.cols],
         "cell_m": grid.cell_m,
-        **_totals(metric),
+        **metric.totals,
         "method": metric.method,
         "requirement": metric.requirement.to_dict(),
         "l_from": metric.l_from,
@@ -37,22 +37,6 @@ def describe(metric: Metric, path: Path) -> dict[str, Any]:
         facts["relief"] = {"output": metric.relief.output} | metric.relief.certificate
     facts["text"] = "\n".join(f"{name:>12}  {value}" for name, value in _lines(facts))
     return facts
-
-
-def _totals(metric: Metric) -> dict[str, Any]:
-    """What is counted over all locations; the manifest of a metric in tiles tells it, and no tile is opened."""
-    from ..tiles.metric import TiledMetric
-
-    if isinstance(metric, TiledMetric):
-        return metric.totals
-    return {
-        "layout": metric.locations.kind,
-        "locations": metric.n,
-        "secrets": int(metric.secret.sum()),
-        "cartogram": metric.place is not None,
-        "fences": int(metric.fence.max(initial=0)),
-        "mass": float(metric.mass.sum()),
-    }
 
 
 def _size(path: Path) -> int:

@@ -30,7 +30,7 @@ def command(file: str, every: bool, sample: int | None, workers: int | None) -> 
 
     if every and sample is not None:
         raise InputError("--every and --sample exclude each other")
-    metric = load(file)
+    metric = load(file).whole()
     certificate = verify(metric, sample=sample, workers=workers, progress=show_progress())
     lines = certificate_lines(certificate)
     if metric.relief is not None:

@@ -15,7 +15,7 @@ from ..fences import fence_outlines
 from ..levels import IntArray
 from ..mass import Mass
 from ..mechanism import ElasticMechanism
-from ..metric import Metric, build_metric
+from ..metric import AnyMetric, build_metric
 
 __all__ = ["carving_cost", "rebuilt"]
 
@@ -23,7 +23,9 @@ __all__ = ["carving_cost", "rebuilt"]
 _AROUND_M = 3000.0
 
 
-def carving_cost(before: Metric, after: Metric, *, scratch: Metric | None = None, places: int = 24) -> dict[str, Any]:
+def carving_cost(
+    before: AnyMetric, after: AnyMetric, *, scratch: AnyMetric | None = None, places: int = 24
+) -> dict[str, Any]:
     """Mean expected error (metres, output by mass) at the same places around the change, outside all fences.
 
     `places` cells are compared, spread evenly over those within 3 km of a cell whose fence changed. `scratch` is a
@@ -44,7 +46,7 @@ def carving_cost(before: Metric, after: Metric, *, scratch: Metric | None = None
     return cost
 
 
-def rebuilt(metric: Metric, *, workers: int | None = None, progress: bool = False) -> tuple[Metric, float]:
+def rebuilt(metric: AnyMetric, *, workers: int | None = None, progress: bool = False) -> tuple[AnyMetric, float]:
     """A metric with the same fences, requirement, builder and layout, built from scratch, and the seconds it took.
 
     The mass of a location is taken to lie evenly over its cells, which is all that a metric knows of it.
@@ -67,7 +69,7 @@ def rebuilt(metric: Metric, *, workers: int | None = None, progress: bool = Fals
     return fresh, time.perf_counter() - begin
 
 
-def _cells_around(before: Metric, after: Metric, places: int) -> IntArray:
+def _cells_around(before: AnyMetric, after: AnyMetric, places: int) -> IntArray:
     fence = [_of_cells(metric, metric.fence) for metric in (before, after)]
     secret = _of_cells(before, before.secret) & _of_cells(after, after.secret)
     changed = fence[0] != fence[1]
@@ -79,11 +81,11 @@ def _cells_around(before: Metric, after: Metric, places: int) -> IntArray:
     return np.asarray(candidates[chosen], dtype=np.int64)
 
 
-def _of_cells(metric: Metric, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _of_cells(metric: AnyMetric, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return values[metric.locations.owner]
 
 
-def _mean_error(metric: Metric, cells: IntArray) -> float:
+def _mean_error(metric: AnyMetric, cells: IntArray) -> float:
     mechanism = ElasticMechanism(metric)
     owner = metric.locations.owner.ravel()[cells]
     errors = {int(i): mechanism.expected_error(int(i)) for i in np.unique(owner)}

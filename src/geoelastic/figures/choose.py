@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import InputError, require_choice
 from ..mass.mass import disc_sums
 from ..mechanism import ElasticMechanism, SeededRandom
-from ..metric import Metric
+from ..metric import AnyMetric
 from ..opening import load
 from ..quality import load_quality
 from .maps import ball_map, cartogram_map, error_map, fences_map, mass_map, quality_map, report_map, slack_map
@@ -31,7 +31,7 @@ def picture_of_file(path: str | os.PathLike[str], kind: str, **options: Any) -> 
 
 
 def picture_of(
-    metric: Metric,
+    metric: AnyMetric,
     kind: str,
     *,
     at: tuple[float, float] | None = None,
@@ -59,7 +59,7 @@ def picture_of(
     return report_map(ElasticMechanism(metric, output=measure), place, reports=reports, rng=rng)
 
 
-def busiest_place(metric: Metric, *, radius_m: float = 500) -> int:
+def busiest_place(metric: AnyMetric, *, radius_m: float = 500) -> int:
     """The location, among those that can be secrets and lie in no fence, around which most mass lies."""
     owner = metric.locations.owner
     spread = (metric.mass / metric.locations.area_cells)[owner]

@@ -14,13 +14,13 @@ from .maps import ball_map
 from .picture import Picture
 
 if TYPE_CHECKING:
-    from ..metric import Metric
+    from ..metric import AnyMetric
 
 __all__ = ["ledger_map"]
 
 
 def ledger_map(
-    metric: Metric, i: int, *, reports: int, budget: float, delta: float = DELTA, exponent: float = HALF
+    metric: AnyMetric, i: int, *, reports: int, budget: float, delta: float = DELTA, exponent: float = HALF
 ) -> tuple[Picture, dict[str, Any]]:
     """The cost of telling location `i` from every other place after `reports` reports, where it is within `budget`.
 

@@ -19,7 +19,7 @@ from .sample import sample_places
 
 if TYPE_CHECKING:
     from ..mechanism import ElasticMechanism, Mechanism, RandomSource
-    from ..metric import Metric
+    from ..metric import AnyMetric
 
 __all__ = [
     "ball_map",
@@ -48,7 +48,7 @@ def quality_map(quality: Quality) -> Picture:
     )
 
 
-def mass_map(metric: Metric) -> Picture:
+def mass_map(metric: AnyMetric) -> Picture:
     """Mass per hectare: on an adaptive layout a location's mass is spread over its cells."""
     density = _mass_per_hectare(metric)
     cells = np.where(density > 0, density, np.nan)
@@ -66,7 +66,7 @@ def error_map(mechanism: ElasticMechanism, *, points: int = 4000) -> Picture:
     )  # fmt: skip
 
 
-def slack_map(metric: Metric, *, points: int = 20_000) -> Picture:
+def slack_map(metric: AnyMetric, *, points: int = 20_000) -> Picture:
     """m(B_l)/req(l), mean over the levels: 1 is just enough, more is noise that the requirement did not ask for."""
     sample = sample_places(metric, points)
     graph = kernels.adjacency(metric.n, *metric.edge_units())
@@ -84,7 +84,7 @@ def slack_map(metric: Metric, *, points: int = 20_000) -> Picture:
     )  # fmt: skip
 
 
-def cartogram_map(metric: Metric) -> Picture:
+def cartogram_map(metric: AnyMetric) -> Picture:
     """Mass per hectare on the map that was redrawn for the metric, where crowds take more even room.
 
     Each cell shows the location whose place is nearest. Its coordinates are those of the new map, not of the ground.
@@ -105,7 +105,7 @@ def cartogram_map(metric: Metric) -> Picture:
     )  # fmt: skip
 
 
-def ball_map(metric: Metric, i: int) -> Picture:
+def ball_map(metric: AnyMetric, i: int) -> Picture:
     """The level of every place seen from one place, up to l_top, outlined at l* and l_top."""
     levels = metric.distances_from(i, limit=metric.l_top)[metric.locations.owner]
     cells = np.where(levels <= metric.l_top, levels, np.nan)
@@ -161,7 +161,7 @@ def _clouds(
     return tuple(marks)
 
 
-def _beside_fence(metric: Metric, number: int) -> dict[str, int]:
+def _beside_fence(metric: AnyMetric, number: int) -> dict[str, int]:
     """A place inside a fence and the nearest one outside that may be a secret, as far as there are any."""
     inside = np.flatnonzero((metric.fence == number) & metric.secret)
     outside = np.flatnonzero((metric.fence == 0) & metric.secret)
@@ -172,7 +172,7 @@ def _beside_fence(metric: Metric, number: int) -> dict[str, int]:
     return {f"inside fence {number}": int(inside[0])} | near
 
 
-def fences_map(metric: Metric, *, reports: int = 200, rng: RandomSource | None = None) -> Picture:
+def fences_map(metric: AnyMetric, *, reports: int = 200, rng: RandomSource | None = None) -> Picture:
     """The fences over the mass, and reports from inside the first one and from just outside: they never mix."""
     from ..mechanism import ElasticMechanism
 
@@ -190,20 +190,20 @@ def fences_map(metric: Metric, *, reports: int = 200, rng: RandomSource | None =
     )  # fmt: skip
 
 
-def _mass_per_hectare(metric: Metric) -> FloatArray:
+def _mass_per_hectare(metric: AnyMetric) -> FloatArray:
     per_cell = metric.mass / metric.locations.area_cells
     density: FloatArray = per_cell[metric.locations.owner] / (metric.grid.cell_m / 100) ** 2
     return density
 
 
-def _from_corner(metric: Metric) -> FloatArray:
+def _from_corner(metric: AnyMetric) -> FloatArray:
     """Centres in metres from the south-west corner of the map."""
     rows, cols = metric.grid.shape
     from_corner: FloatArray = metric.xy + np.array([cols, rows]) / 2 * metric.grid.cell_m
     return from_corner
 
 
-def _grey(metric: Metric) -> FloatArray:
+def _grey(metric: AnyMetric) -> FloatArray:
     """Mass as a backdrop: 0 for the least, 1 for the most, by its logarithm."""
     density = _mass_per_hectare(metric)
     floor = density[density > 0].min()
@@ -213,6 +213,6 @@ def _grey(metric: Metric) -> FloatArray:
     return grey
 
 
-def _here(metric: Metric, i: int) -> Mark:
+def _here(metric: AnyMetric, i: int) -> Mark:
     x, y = metric.xy[i]
     return Mark(np.array([x]), np.array([y]), "the place", _HERE, size=9)

@@ -14,7 +14,7 @@ from ..errors import InputError, require_count
 from ..levels import FloatArray
 
 if TYPE_CHECKING:
-    from ..metric import Metric
+    from ..metric import AnyMetric
 
 __all__ = ["Sample", "sample_places"]
 
@@ -42,7 +42,7 @@ class Sample:
         return fine[: self.shape[0], : self.shape[1]]
 
 
-def sample_places(metric: Metric, points: int) -> Sample:
+def sample_places(metric: AnyMetric, points: int) -> Sample:
     """About `points` locations on a square lattice that can be secrets and lie in no fence; all, if there are fewer."""
     grid, owner = metric.grid, metric.locations.owner
     step = max(1, math.ceil(math.sqrt(grid.rows * grid.cols / require_count("points", points))))

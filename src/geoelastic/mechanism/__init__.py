@@ -4,7 +4,6 @@
 from ..randomness import RandomSource, ReplayRandom, SeededRandom, SystemRandom
 from .base import Mechanism
 from .elastic import ElasticMechanism
-from .tiled import TiledMechanism
 
 __all__ = [
     "ElasticMechanism",
@@ -13,5 +12,4 @@ __all__ = [
     "ReplayRandom",
     "SeededRandom",
     "SystemRandom",
-    "TiledMechanism",
 ]

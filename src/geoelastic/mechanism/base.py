@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..levels import FloatArray
-from ..metric import Metric
+from ..metric import AnyMetric
 from ..randomness import RandomSource
 
 __all__ = ["Mechanism"]
@@ -19,7 +19,7 @@ class Mechanism(Protocol):
     """A random map from secret locations to reported locations, and its guarantee."""
 
     @property
-    def metric(self) -> Metric: ...
+    def metric(self) -> AnyMetric: ...
 
     def probabilities(self, i: int) -> FloatArray:
         """The probability of reporting each location from location i."""

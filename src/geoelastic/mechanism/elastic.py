@@ -19,9 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _kernels as kernels
-from ..errors import FrameError, InputError, require_count
+from ..errors import FrameError, require_count
 from ..levels import UNREACHABLE, FloatArray, IntArray
-from ..metric import Metric
+from ..metric import AnyMetric, Metric
+from ..metric.part import OnePart, Parts, require_reach
 from ..metric.relief import reporting_metric
 from ..metric.threads import worker_count
 from ..randomness import RandomSource, SeededRandom, SystemRandom
@@ -49,12 +50,14 @@ class ElasticMechanism:
     _lazy = True
 
     def __init__(
-        self, metric: Metric, *, output: str | npt.ArrayLike = "mass", never: npt.ArrayLike | None = None,
+        self, metric: AnyMetric, *, output: str | npt.ArrayLike = "mass", never: npt.ArrayLike | None = None,
         lazy: bool = True,
     ) -> None:  # fmt: skip
-        measure = output_measure(metric, output, never=never)
-        sharp = metric.relief is not None and isinstance(output, str) and output == metric.relief.output
-        self._begin(metric, measure, output if isinstance(output, str) else "given", sharp and never is None, lazy)
+        name = output if isinstance(output, str) else "given"
+        parts = metric.parts(name) if never is None and lazy else None
+        measure = None if parts is not None else output_measure(metric.whole(), output, never=never)
+        sharp = never is None and metric.relief is not None and name == metric.relief.output
+        self._begin(metric, parts, measure, name, sharp, lazy)
 
     @classmethod
     def from_measure(cls, metric: Metric, measure: IntArray, *, output: str) -> ElasticMechanism:
@@ -62,14 +65,17 @@ class ElasticMechanism:
         relief is used if the metric has one; that it holds for these integers is what `verify` checks."""
         mechanism = cls.__new__(cls)
         measure.setflags(write=False)
-        mechanism._begin(metric, measure, output, metric.relief is not None, True)
+        mechanism._begin(metric, None, measure, output, metric.relief is not None, True)
         return mechanism
 
-    def _begin(self, metric: Metric, measure: IntArray, output: str, sharp: bool, lazy: bool) -> None:
-        self._metric, self._measure, self.output = metric, measure, output
-        self._lazy = lazy and metric.by_paths
-        self.reporting = reporting_metric(metric) if sharp else metric
+    def _begin(
+        self, metric: AnyMetric, parts: Parts | None, measure: IntArray | None, output: str, sharp: bool, lazy: bool
+    ) -> None:
+        self._metric, self._given_parts, self._given_measure, self.output = metric, parts, measure, output
+        self._lazy, self.sharpened = lazy and metric.by_paths, sharp
         self._weights = make_weights(WHOLE if sharp else HALF)
+        if sharp:
+            _ = self.reporting  # refuses a relief that was made for another map
 
     def twin(self) -> ElasticMechanism:
         """The same mechanism with a search workspace of its own, for another thread."""
@@ -78,18 +84,27 @@ class ElasticMechanism:
         return other
 
     @property
-    def metric(self) -> Metric:
+    def metric(self) -> AnyMetric:
         return self._metric
 
-    @property
-    def sharpened(self) -> bool:
-        """Whether reports go by the metric's relief."""
-        return self.reporting is not self._metric
+    @cached_property
+    def reporting(self) -> Metric:
+        """The metric by whose distances reports are drawn, all of it."""
+        whole = self._metric.whole()
+        return reporting_metric(whole) if self.sharpened else whole
 
-    @property
+    @cached_property
     def measure(self) -> IntArray:
         """The integer output measure of each location."""
-        return self._measure
+        if self._given_measure is not None:
+            return self._given_measure
+        return self._parts.measure()
+
+    @cached_property
+    def _parts(self) -> Parts:
+        if self._given_parts is not None:
+            return self._given_parts
+        return OnePart(self.reporting.graph, self.measure)
 
     @property
     def exponent(self) -> Fraction:
@@ -102,9 +117,9 @@ class ElasticMechanism:
 
     def probabilities(self, i: int) -> FloatArray:
         """The probability of reporting each location from location i."""
-        fence = self._metric.fence
-        if fence[self._secret(i)] > 0:
-            even = np.where(fence == fence[i], self._metric.locations.area_cells, 0).astype(np.float64)
+        whole = self._metric.whole()
+        if whole.fence[self._secret(i)] > 0:
+            even = np.where(whole.fence == whole.fence[i], whole.locations.area_cells, 0).astype(np.float64)
             return even / float(even.sum())
         weighted = self._weighted(self.reporting.distance_units_from(i))
         total: float = math.fsum(weighted)
@@ -124,12 +139,19 @@ class ElasticMechanism:
         A location stands for its cells; which of them is reported is drawn evenly, after the fact.
         """
         secrets = np.asarray(i, dtype=np.int64).ravel()
-        if secrets.size and not self._metric.secret[secrets].all():
+        if secrets.size and not self._metric.secrets_at(secrets).all():
             raise FrameError("some locations are in the frame: they may be reported but not be hidden")
         unique, where = np.unique(secrets, return_inverse=True)
         rows = np.split(np.argsort(where, kind="stable"), np.cumsum(np.bincount(where))[:-1])
         reported = np.empty(secrets.size, np.int64)
-        groups = self._groups(unique, rows)
+        for some in self._parts.together(unique):
+            self._draw_table(self._groups(unique[some], [rows[k] for k in some]), reported, rng, workers)
+        return self._cells(reported, SystemRandom() if rng is None else rng)
+
+    def _draw_table(
+        self, groups: list[Group], reported: IntArray, rng: RandomSource | None, workers: int | None
+    ) -> None:
+        """A location for each row of the groups of one part, into `reported`."""
         streams: list[RandomSource | None] = [None if rng is None else SeededRandom(rng.bytes(32)) for _ in groups]
         jobs = iter(list(zip(groups, streams, strict=True)))  # all threads take from one list, the next when free
 
@@ -141,7 +163,6 @@ class ElasticMechanism:
         threads = min(worker_count(workers), max(1, len(groups)))
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(work, range(threads)))
-        return self._cells(reported, SystemRandom() if rng is None else rng)
 
     def sanitize(self, lat: float, lon: float, *, rng: RandomSource | None = None) -> tuple[float, float]:
         """A report for a place: the centre of a cell."""
@@ -164,7 +185,7 @@ class ElasticMechanism:
 
     def distances_m(self, i: int) -> FloatArray:
         """Mean distance in metres between a cell of location i and a cell of each location."""
-        at = self._metric.locations
+        at = self._metric.whole().locations
         cells: FloatArray = kernels.mean_distances(self._secret(i), at.row, at.col, at.size)
         return cells * self._metric.grid.cell_m
 
@@ -187,23 +208,16 @@ class ElasticMechanism:
         return self._new_sampler()
 
     def _new_sampler(self) -> SharedSampler:
-        return SharedSampler(self.reporting.graph, self._measure, self._weights)
-
-    @cached_property
-    def _reachable(self) -> tuple[IntArray, IntArray]:
-        """The component of each location and the measure of each component."""
-        parts = self.reporting.graph.components
-        totals = np.zeros(int(parts.max()) + 1, np.int64)
-        np.add.at(totals, parts, self._measure)
-        return parts, totals
+        return SharedSampler(self._parts, self._weights)
 
     def _groups(self, places: IntArray, rows: list[IntArray]) -> list[Group]:
-        """Places that share a search; each alone where there is none to share."""
-        free = np.flatnonzero(self._metric.fence[places] == 0) if self._lazy else np.zeros(0, np.int64)
+        """Places (of one part) that share a search; each alone where there is none to share."""
+        free = np.flatnonzero(self._metric.fences_at(places) == 0) if self._lazy else np.zeros(0, np.int64)
         alone = np.setdiff1d(np.arange(places.size), free)
-        shared = (
-            groups_of(self.reporting.graph, self._weights, places[free], [rows[k] for k in free]) if free.size else []
-        )
+        shared: list[Group] = []
+        if free.size:
+            part = self._parts.around(int(places[free[0]]))
+            shared = groups_of(part, self._weights, places[free], [rows[k] for k in free])
         return shared + [Group(int(places[k]), [(int(places[k]), 0, rows[k])]) for k in alone]
 
     def _draw_group(self, group: Group, sampler: SharedSampler, rng: RandomSource, out: IntArray) -> None:
@@ -212,46 +226,33 @@ class ElasticMechanism:
             rows = group.members[0][2]
             out[rows] = self._draw(group.centre, [rng] * rows.size, sampler)
         else:
-            sampler.draw_group(group, self._reach(group.centre), rng, out)
+            sampler.draw_group(group, rng, out)
 
     def _draw(self, i: int, rngs: list[RandomSource], sampler: Sampler) -> npt.NDArray[np.int64]:
-        fence = self._metric.fence
-        if fence[i] > 0:
-            members = np.flatnonzero(fence == fence[i])
-            ends = np.cumsum(self._metric.locations.area_cells[members])
+        fence = int(self._metric.fences_at(i))
+        if fence > 0:
+            members = self._metric.fence_members(fence)
+            ends = np.cumsum(self._metric.leaves(members)[2].astype(np.int64) ** 2)
             return members[[int(np.searchsorted(ends, rng.below(int(ends[-1])), side="right")) for rng in rngs]]
         if self._lazy:
-            return sampler.draw(i, self._reach(i), rngs)
+            return sampler.draw(i, rngs)
         units = self.reporting.distance_units_from(i)
-        _require_reach(int(self._measure[units < UNREACHABLE].sum()))
-        return draw_full(units, self._measure, self._weights, rngs)
-
-    def _reach(self, i: int) -> int:
-        """The measure of all that can be reported from location i."""
-        parts, totals = self._reachable
-        return _require_reach(int(totals[parts[i]]))
+        require_reach(int(self.measure[units < UNREACHABLE].sum()))
+        return draw_full(units, self.measure, self._weights, rngs)
 
     def _cells(self, reported: npt.NDArray[np.int64], rng: RandomSource) -> tuple[Any, Any]:
         """A cell drawn evenly from each reported location."""
-        at = self._metric.locations
-        sides = at.size[reported].astype(np.int64)
+        rows, cols, sizes = self._metric.leaves(reported)
+        sides = sizes.astype(np.int64)
         place = np.array([rng.below(int(side * side)) if side > 1 else 0 for side in sides], dtype=np.int64)
-        return at.row[reported] + place // sides, at.col[reported] + place % sides
+        return rows + place // sides, cols + place % sides
 
     def _weighted(self, units: npt.NDArray[np.int32]) -> FloatArray:
         shell, place = np.divmod(np.where(units == UNREACHABLE, 0, units), self._weights.period)
-        weighted = self._measure * (self._weights.table[place] * np.exp2(-shell.astype(np.float64)))
+        weighted = self.measure * (self._weights.table[place] * np.exp2(-shell.astype(np.float64)))
         return np.where(units == UNREACHABLE, 0.0, weighted)
 
     def _secret(self, i: int) -> int:
         if not self._metric.is_secret(i):
             raise FrameError("this location is in the frame: it may be reported but not be hidden")
         return int(i)
-
-
-def _require_reach(measure: int) -> int:
-    if measure == 0:
-        raise InputError(
-            "nothing that can be reached from this location may be reported: 'output' or 'never' rule it out"
-        )
-    return measure

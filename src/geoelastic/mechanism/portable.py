@@ -24,7 +24,8 @@ def mechanism_bytes(mechanism: ElasticMechanism) -> bytes:
         # clients need not be able to spell the name that keyed reports are derived from
         "sticky": Sticky(mechanism, bytes(32)).map_name,
     }
-    metric = mechanism.metric if mechanism.sharpened else replace(mechanism.metric, relief=None)
+    whole = mechanism.metric.whole()
+    metric = whole if mechanism.sharpened else replace(whole, relief=None)
     return portable_bytes(metric, arrays={"measure": mechanism.measure}, extra=extra)
 
 

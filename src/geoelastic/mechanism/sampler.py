@@ -12,6 +12,9 @@ which that rest is small, fixes U; a dart beyond the settled part waits while th
 until it falls on a settled location or beyond what the rest could be. The line has a finer ruler in each further
 shell (weights halve), so a waiting dart draws further bits. None of this depends on anything but the metric, the
 measure and the bits: the JavaScript client does the same and gives the same report for the same bytes.
+
+On a map in tiles only the part around the source is opened (`metric.part`), and a wider one when the frontier comes to
+its rim. What lies beyond is bounded block by block there; with that the first frontier is nearer.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ import numpy.typing as npt
 
 from .. import _kernels as kernels
 from ..levels import LEVEL_BITS, IntArray
-from ..metric import Graph
+from ..metric.part import Part, Parts, Rest
 from ..randomness import RandomSource
 from .weights import Weights
 
@@ -33,6 +36,9 @@ __all__ = ["Line", "Sampler", "draw_full"]
 STEP = 1 << LEVEL_BITS
 #: Shells looked at to find the first frontier; beyond, weights are below 2^-30.
 _SHELLS = 30
+#: With a rest bounded block by block, the first frontier is where this many times the rest is at most what is settled:
+#: a dart waits with probability 1/3 at the most.
+_REST = 2
 
 
 def draw_full(
@@ -68,31 +74,55 @@ def draw_full(
 class Sampler:
     """Draws from one location at a time; holds the workspace of a search and is not to be shared between threads."""
 
-    def __init__(self, graph: Graph, measure: IntArray, weights: Weights) -> None:
-        self._graph, self._measure, self._weights = graph, measure, weights
-        self._space = kernels.workspace(graph.n, graph.index.size, graph.buckets)
-        self._unit = np.zeros(graph.n, np.int64)
+    def __init__(self, parts: Parts, weights: Weights) -> None:
+        self._parts, self._weights = parts, weights
+        self._part: Part | None = None
 
-    def draw(self, source: int, total_measure: int, rngs: list[RandomSource]) -> npt.NDArray[np.int64]:
-        """One location per random source. `total_measure`: of all locations that can be reached from the source."""
-        with self.line(source, total_measure) as line:
+    @property
+    def part(self) -> Part:
+        """The part that is searched."""
+        assert self._part is not None, "a line has been begun"
+        return self._part
+
+    def enter(self, source: int, wider: int) -> bool:
+        """Search the part around a location; False if it is the one that was searched before."""
+        part = self._parts.around(source, wider)
+        if part is self._part:
+            return False
+        graph = part.graph
+        self._part, self._unit = part, np.zeros(graph.n, np.int64)
+        self._space = kernels.workspace(graph.n, graph.index.size, graph.buckets)
+        return True
+
+    def draw(self, source: int, rngs: list[RandomSource]) -> npt.NDArray[np.int64]:
+        """One location per random source."""
+        with self.line(source) as line:
             return np.array([line.throw(rng) for rng in rngs], dtype=np.int64)
 
     @contextmanager
-    def line(self, source: int, total_measure: int) -> Iterator[Line]:
-        """The line of a source, known up to its first frontier."""
-        dist, head, vertices, links, _, state = self._space
-        kernels.begin(source, dist, head, vertices, links, state)
-        line = Line(self, total_measure)
+    def line(self, source: int, *, slack: int = 0) -> Iterator[Line]:
+        """The line of a source, known up to its first frontier; all distances are known to `slack` beyond it."""
+        line = Line(self, source, slack)
         try:
             line.to_first_frontier()
             yield line
         finally:
-            kernels.clear(dist, head, vertices, state)
+            self.clear()
 
-    def _expand(self, limit: int) -> bool:
+    def begin(self, vertex: int) -> None:
+        """Put a vertex at distance 0."""
+        dist, head, vertices, links, _, state = self._space
+        kernels.begin(vertex, dist, head, vertices, links, state)
+
+    def clear(self) -> None:
+        """Make the workspace ready for the next source."""
+        dist, head, vertices, _, _, state = self._space
+        kernels.clear(dist, head, vertices, state)
+        state[:] = 0
+
+    def expand(self, limit: int) -> bool:
         """Settle everything within `limit`; False when nothing is left beyond."""
-        graph, end = self._graph, np.int64(kernels.UNREACHABLE - 1)
+        graph, end = self.part.graph, np.int64(kernels.UNREACHABLE - 1)
         kernels.expand(graph.start, graph.index, graph.weight, self._unit, *self._space, limit, end, np.int64(2**62))
         return bool(self._space[-1][kernels.LIVE])
 
@@ -100,31 +130,51 @@ class Sampler:
 class Line:
     """The line of one source, as far as it is known."""
 
-    def __init__(self, sampler: Sampler, total_measure: int) -> None:
-        self._sampler, self._total = sampler, total_measure
+    def __init__(self, sampler: Sampler, source: int, slack: int = 0) -> None:
+        self._sampler, self._source, self._slack, self._wider = sampler, source, slack, 0
         self._period = sampler._weights.period
-        self._frontier, self._counted, self._open = -1, 0, True
-        self._by_shell = np.zeros(0, np.int64)
-        self._measure_by_shell = np.zeros(0, np.int64)
+        self._frontier = -1
+        sampler.enter(source, 0)
+        self._begin()
         self._first = self._now = (0, 0, 0)
 
+    def _begin(self) -> None:
+        """Nothing is settled yet."""
+        part = self._sampler.part
+        vertex = part.local(self._source)
+        self._total = part.total(vertex)
+        self._sampler.begin(vertex)
+        self._counted, self._touched, self._open = 0, 0, True
+        self._by_shell = np.zeros(0, np.int64)
+        self._measure_by_shell = np.zeros(0, np.int64)
+        self._rest = None if part.blocks is None else Rest(part.blocks, part.measure)
+
     def to_first_frontier(self) -> None:
-        """Move the frontier to the first whole level at which four times the rest is at most what is settled."""
-        sampler, graph = self._sampler, self._sampler._graph
-        shells = np.zeros((2, _SHELLS + 3 + STEP // self._period), np.int64)
+        """Move the frontier to the first whole level at which the rest is small against what is settled."""
+        if self._rest is None:
+            self._to_first_frontier_at_once()
+        else:
+            while self._open and (self._frontier < 0 or _REST * (self._now[1] - self._now[0]) > self._now[0]):
+                self._advance()
+        self._first = self._now
+
+    def _to_first_frontier_at_once(self) -> None:
+        """The same where all of the map is there: four times the rest is at most what is settled."""
+        sampler, part = self._sampler, self._sampler.part
+        graph, shells = part.graph, np.zeros((2, _SHELLS + 3 + STEP // self._period), np.int64)
         self._frontier = int(
             kernels.to_first_frontier(
                 graph.start, graph.index, graph.weight, sampler._unit, *sampler._space,
-                sampler._measure, sampler._weights.table, *shells, self._total, STEP, _SHELLS,
+                part.measure, sampler._weights.table, *shells, self._total, STEP, _SHELLS,
             )
         )  # fmt: skip
         self._by_shell, self._measure_by_shell = shells[:, : self._frontier // self._period + 1]
         state = sampler._space[-1]
         self._counted, self._open = int(state[kernels.SETTLED]), bool(state[kernels.LIVE])
-        self._first = self._now = self._lengths()
+        self._now = self._lengths()
 
     def throw(self, rng: RandomSource) -> int:
-        """Throw darts until one hits."""
+        """Throw darts until one hits; the number of the location in the map."""
         while True:
             known, bound, scale = self._first
             dart = rng.below(bound)
@@ -144,41 +194,53 @@ class Line:
         """Distances from the source, and the frontier up to which they are known."""
         return self._sampler._space[0], self._frontier
 
-    @property
-    def _rest(self) -> int:
-        return self._total - int(self._measure_by_shell.sum())
-
     def _advance(self) -> None:
         """Move the frontier on by one level."""
         sampler = self._sampler
         self._frontier += STEP
-        self._open = sampler._expand(self._frontier)
+        while not sampler.part.sees(sampler.part.local(self._source), self._frontier + self._slack):
+            self._wider += 1
+            sampler.clear()
+            sampler.enter(self._source, self._wider)
+            self._begin()
+        self._open = sampler.expand(self._frontier)
         grown = self._frontier // self._period + 1 - self._by_shell.size
         if grown > 0:
             self._by_shell = np.concatenate([self._by_shell, np.zeros(grown, np.int64)])
             self._measure_by_shell = np.concatenate([self._measure_by_shell, np.zeros(grown, np.int64)])
-        dist, _, _, _, order, state = sampler._space
-        settled = int(state[kernels.SETTLED])
-        kernels.add_to_shells(
-            dist,
-            order,
-            self._counted,
-            settled,
-            sampler._measure,
-            sampler._weights.table,
-            self._by_shell,
-            self._measure_by_shell,
-        )
-        self._counted = settled
+        self._count()
         self._now = self._lengths()
+
+    def _count(self) -> None:
+        """Put what has been settled since the last time on the line."""
+        dist, _, vertices, _, order, state = self._sampler._space
+        measure, table = self._sampler.part.measure, self._sampler._weights.table
+        settled, touched = int(state[kernels.SETTLED]), int(state[kernels.ENTRIES])
+        kernels.add_to_shells(
+            dist, order, self._counted, settled, measure, table, self._by_shell, self._measure_by_shell
+        )
+        if self._rest is not None:
+            self._rest.touch(vertices[self._touched : touched])
+            self._rest.settle(order[self._counted : settled])
+        self._counted, self._touched = settled, touched
 
     def _lengths(self) -> tuple[int, int, int]:
         """What is settled, the bound of all, and the scale: both are in units of 2^-scale."""
         scale = (self._frontier + 1) // self._period
         known = sum(int(part) << (scale - shell) for shell, part in enumerate(self._by_shell) if part)
-        rest = self._rest if self._open else 0
-        place = (self._frontier + 1) - scale * self._period
-        return known, known + rest * int(self._sampler._weights.table[place]), scale
+        return known, known + (self._rest_length(scale) if self._open else 0), scale
+
+    def _rest_length(self, scale: int) -> int:
+        """At least the length of what is not settled, in units of 2^-scale."""
+        table = self._sampler._weights.table
+        if self._rest is None:
+            left = self._total - int(self._measure_by_shell.sum())
+            return left * int(table[(self._frontier + 1) - scale * self._period])
+        measure, units = self._rest.beyond(self._frontier)
+        shell, place = np.divmod(units, self._period)
+        shift = np.minimum(shell - scale, 62)
+        heavy = measure * table[place]
+        return sum((-(-heavy >> shift)).tolist())
 
     def _location(self, dart: int, scale: int) -> int:
         sampler = self._sampler
@@ -186,17 +248,10 @@ class Line:
         for shell, part in enumerate(self._by_shell):
             length = int(part) << (scale - shell)
             if dart < length:
-                offset = dart >> (scale - shell)
-                return int(
-                    kernels.find_in_shell(
-                        dist,
-                        order,
-                        int(state[kernels.SETTLED]),
-                        sampler._measure,
-                        sampler._weights.table,
-                        shell,
-                        offset,
-                    )
-                )
+                vertex = kernels.find_in_shell(
+                    dist, order, int(state[kernels.SETTLED]), sampler.part.measure, sampler._weights.table, shell,
+                    dart >> (scale - shell),
+                )  # fmt: skip
+                return int(sampler.part.number(np.array([vertex]))[0])
             dart -= length
         raise AssertionError("the dart lies on the settled part of the line")

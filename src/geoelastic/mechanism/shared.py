@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from .. import _kernels as kernels
 from ..levels import LEVEL_BITS, IntArray
-from ..metric import Graph
+from ..metric.part import Part
 from ..randomness import RandomSource
 from .sampler import Line, Sampler
 from .weights import Weights
@@ -55,8 +55,9 @@ def radius(weights: Weights) -> int:
     return int(RADIUS / (2 * weights.exponent))
 
 
-def groups_of(graph: Graph, weights: Weights, places: IntArray, rows: Sequence[IntArray]) -> list[Group]:
-    """Groups of all `places`, those with many rows first as centres; rows[k] are the rows of places[k]."""
+def groups_of(part: Part, weights: Weights, places: IntArray, rows: Sequence[IntArray]) -> list[Group]:
+    """Groups of all `places` (of one part), those with many rows first as centres; rows[k]: rows of places[k]."""
+    graph = part.graph
     counts = np.array([len(mine) for mine in rows])
     order = np.argsort(-counts, kind="stable")
     own = int(np.count_nonzero(counts >= MANY))
@@ -65,7 +66,7 @@ def groups_of(graph: Graph, weights: Weights, places: IntArray, rows: Sequence[I
         graph.index,
         graph.weight,
         graph.buckets,
-        places[order].astype(np.int32),
+        part.locals(places[order]).astype(np.int32),
         own,
         radius(weights),
     )
@@ -105,29 +106,37 @@ def threshold(weights: Weights, ceil: int, near: int, most: int, rng: RandomSour
 class SharedSampler(Sampler):
     """Draws for all places of a group from one search; not to be shared between threads."""
 
+    def enter(self, source: int, wider: int) -> bool:
+        changed = super().enter(source, wider)
+        if changed:
+            self.__dict__.pop("_within", None)
+        return changed
+
     @cached_property
     def _within(self) -> tuple[npt.NDArray[np.int32], ...]:
-        graph, span = self._graph, 2 * radius(self._weights) + 2
+        graph, span = self.part.graph, 2 * radius(self._weights) + 2
         space: tuple[npt.NDArray[np.int32], ...] = kernels.within_workspace(graph.n, graph.index.size, span)
         return space
 
-    def draw_group(self, group: Group, total_measure: int, rng: RandomSource, out: npt.NDArray[np.int64]) -> None:
+    def draw_group(self, group: Group, rng: RandomSource, out: npt.NDArray[np.int64]) -> None:
         """A location for each row of the group's places, into out[rows]."""
-        with self.line(group.centre, total_measure) as line:
+        # a way from a member to a report stays within the report's distance from the centre plus the member's
+        with self.line(group.centre, slack=radius(self._weights)) as line:
             for location, away, rows in group.members:
                 ceil = ceiling(self._weights, away)
                 out[rows] = [self._one(line, location, away, ceil, rng) for _ in range(len(rows))]
 
     def _one(self, line: Line, x: int, away: int, ceil: int, rng: RandomSource) -> int:
-        graph = self._graph
         while True:
-            z = line.throw(rng)
+            report = line.throw(rng)
             if away == 0:
-                return z
+                return report
             near, frontier = line.distances
+            part, graph = self.part, self.part.graph
+            z = part.local(report)
             most = int(near[z]) + away
             keep = threshold(self._weights, ceil, int(near[z]), most, rng)
             if keep >= most or kernels.within(
-                graph.start, graph.index, graph.weight, near, frontier, away, x, z, keep, *self._within
+                graph.start, graph.index, graph.weight, near, frontier, away, part.local(x), z, keep, *self._within
             ):
-                return z
+                return report

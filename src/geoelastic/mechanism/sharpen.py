@@ -24,9 +24,8 @@ import numpy.typing as npt
 
 from ..errors import CheckError, InputError
 from ..levels import LEVEL_UNIT, FloatArray, IntArray
-from ..metric import Metric
+from ..metric import AnyMetric, Metric
 from ..metric.relief import Relief, lowered
-from ..tiles.metric import TiledMetric
 from .elastic import ElasticMechanism
 from .errors import weight_totals
 from .measures import output_measure
@@ -42,7 +41,7 @@ MARGIN_UNITS = 1e-4
 
 
 def sharpen(
-    metric: Metric, *, output: str = "mass", workers: int | None = None, progress: bool = False,
+    metric: AnyMetric, *, output: str = "mass", workers: int | None = None, progress: bool = False,
     keep: Callable[[FloatArray], None] | None = None, begin: FloatArray | None = None,
 ) -> Metric:  # fmt: skip
     """The metric with a relief for `output`, certified on every edge: distances and requirement stay as they are.
@@ -50,8 +49,9 @@ def sharpen(
     Cost: a search of the whole map from each location, about six times: quadratic in their number. After each pass the
     heights go to `keep`; `begin` goes on from such heights.
     """
-    if isinstance(metric, TiledMetric) or not metric.by_paths:
-        raise InputError("only a metric in one file with a graph can be sharpened")
+    metric = metric.whole()
+    if not metric.by_paths:
+        raise InputError("only a metric that has a graph can be sharpened")
     bare = replace(metric, relief=None)
     search = _Search(bare, output_measure(bare, output), output, workers, progress)
     height = search.log_totals(None, "sharpen, start") if begin is None else begin

@@ -39,7 +39,7 @@ def sharpen_file(
     """
     begun = time.perf_counter()
     require_writable(target)
-    metric = load(source)
+    metric = load(source).whole()
     if Path(source).suffix == ".geox":
         raise FileError(f"{os.fspath(source)}: sharpen the .geoelastic file, then extract it again")
     kept = Path(f"{os.fspath(target)}.part")

@@ -97,14 +97,11 @@ class Sticky:
     def place_of(self, indices: npt.ArrayLike) -> IntArray:
         """The location whose report is given at each of `indices`: itself, or for a fence its first location."""
         index = np.asarray(indices, dtype=np.int64)
-        fence = np.asarray(self.metric.fence)
-        if not fence.any():
-            return index
-        first = np.arange(fence.size)
-        numbers, firsts = np.unique(fence, return_index=True)
-        inside = fence > 0
-        first[inside] = firsts[np.searchsorted(numbers, fence[inside])]
-        return np.asarray(first[index], dtype=np.int64)
+        fence = self.metric.fences_at(index)
+        first = index.copy()
+        for number in np.unique(fence[fence > 0]).tolist():
+            first[fence == number] = self.metric.fence_members(number)[0]
+        return first
 
     def sample_cells(
         self, i: npt.ArrayLike, *, rng: RandomSource | None = None, workers: int | None = None
@@ -128,11 +125,11 @@ class Sticky:
 
     def _report(self, place: int) -> tuple[int, int, int]:
         """(location, row, column) reported from a place, from the bytes that belong to it."""
-        source, at = self._source(place), self.metric.locations
+        source = self._source(place)
         location = int(self.mechanism.sample(place, rng=source)[0])
-        side = int(at.size[location])
+        row, col, side = (int(part) for part in self.metric.leaves(location))
         down, across = divmod(source.below(side * side), side)
-        return location, int(at.row[location]) + down, int(at.col[location]) + across
+        return location, row + down, col + across
 
     def probabilities(self, i: int) -> FloatArray:
         """The chances of each report of location `i` for those who do not have the key."""
@@ -175,16 +172,8 @@ class Sticky:
 
 def metric_id(metric: Any) -> str:
     """A name of a metric made of all that its distances and reports depend on; 32 hexadecimal digits."""
-    known: str | None = getattr(metric, "identity", None)  # of a metric in tiles, made when these were
-    if known is not None:
-        return known
-    grid, digest = metric.grid, hashlib.sha256()
-    digest.update(repr((grid.area, grid.cell_m, grid.rows, grid.cols, metric.n)).encode())
-    for array in (metric.mass_units, metric.fence, metric.locations.size, *metric.edge_units()):
-        values = np.ascontiguousarray(array)
-        digest.update(f"{values.dtype.str}{values.shape}".encode())
-        digest.update(values.tobytes())
-    return digest.hexdigest()[:32]
+    name: str = metric.identity
+    return name
 
 
 def new_key(path: str | Path) -> bytes:

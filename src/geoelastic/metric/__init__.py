@@ -4,7 +4,8 @@
 from .build import build_metric
 from .euclidean import EuclideanMetric, euclidean_metric
 from .graph import Graph
+from .interface import AnyMetric
 from .metric import Metric
 from .verify import verify
 
-__all__ = ["EuclideanMetric", "Graph", "Metric", "build_metric", "euclidean_metric", "verify"]
+__all__ = ["AnyMetric", "EuclideanMetric", "Graph", "Metric", "build_metric", "euclidean_metric", "verify"]

@@ -26,6 +26,7 @@ from .build import certified
 from .cartogram import neighbours_between
 from .conformal import conformal_graph
 from .graph import Graph
+from .interface import AnyMetric
 from .metric import Metric
 from .threads import in_parts
 
@@ -39,18 +40,17 @@ REVEALS = (
 _SLIVER = 1e-6
 
 
-def extract(metric: Metric, area: Area, *, workers: int | None = None, progress: bool = False) -> Metric:
+def extract(metric: AnyMetric, area: Area, *, workers: int | None = None, progress: bool = False) -> Metric:
     """The part of a metric that covers `area`, as a metric of its own, verified in itself.
 
     `info["extract"]` states the box, how many locations were moved to the frame, and what asking for the region
     reveals.
     """
-    whole = metric
-    metric, (south, west) = metric.near(area)
-    box = _whole_box(metric.locations, _box(metric.grid, area))
-    cut = _cut(metric, box)
+    part, (south, west) = metric.near(area)
+    box = _whole_box(part.locations, _box(part.grid, area))
+    cut = _cut(part, box)
     short = short_locations(cut, workers=workers)
-    beyond = short | ~metric.secret[_numbers(metric, cut, box)]
+    beyond = short | ~part.secret[_numbers(part, cut, box)]
     framed = beyond[cut.locations.owner]
     if np.all(beyond | (cut.fence > 0)):
         raise InputError(
@@ -59,9 +59,9 @@ def extract(metric: Metric, area: Area, *, workers: int | None = None, progress:
         )
     statement = {
         "row": box[0] + south, "col": box[1] + west, "rows": cut.grid.rows, "cols": cut.grid.cols,
-        "map_rows": whole.grid.rows, "map_cols": whole.grid.cols,
+        "map_rows": metric.grid.rows, "map_cols": metric.grid.cols,
         "locations": cut.n, "framed": int(np.count_nonzero(cut.locations.first_of(framed))),
-        "map_graph_sha256": whole.certificate.get("graph_sha256", ""), "reveals": REVEALS,
+        "map_graph_sha256": metric.certificate.get("graph_sha256", ""), "reveals": REVEALS,
     }  # fmt: skip
     cut = replace(cut, framed=framed, info=dict(metric.info) | {"extract": statement})
     return certified(cut, workers=workers, progress=progress)

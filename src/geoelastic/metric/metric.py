@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,6 +20,8 @@ from .graph import Graph
 
 if TYPE_CHECKING:
     from ..area import Area
+    from .interface import AnyMetric
+    from .part import Parts
     from .relief import Relief
 
 __all__ = ["Metric"]
@@ -139,13 +142,7 @@ class Metric:
         """The location of a place that is to be hidden; `FrameError` in the frame."""
         i = self.locate(lat, lon)
         if not self.secret[i]:
-            where = f"the outer {self.frame_cells * self.grid.cell_m:g} m of the map"
-            if self.framed is not None:
-                where = "where the map is too close to its border to know the crowd"
-            raise FrameError(
-                f"the place is in the frame, {where}: it may be reported but not be hidden; "
-                "use a map that reaches further"
-            )
+            raise FrameError(frame_message(self))
         return i
 
     def latlon(self, i: int) -> tuple[float, float]:
@@ -156,6 +153,60 @@ class Metric:
     def near(self, area: Area) -> tuple[Metric, tuple[int, int]]:
         """A part of the map that holds `area` with a margin, and its south-west cell in the map: here, all of it."""
         return self, (0, 0)
+
+    def parts(self, output: str) -> Parts | None:
+        """Parts that can be opened one by one to report by a measure; None: all of the map is at hand."""
+        return None
+
+    def whole(self) -> Metric:
+        """All of the map in memory."""
+        return self
+
+    def leaves(self, indices: Any) -> tuple[IndexArray, IndexArray, IndexArray]:
+        """(south-west rows, columns, sides) of locations, in cells."""
+        at = self.locations
+        return at.row[indices], at.col[indices], at.size[indices]
+
+    def secrets_at(self, indices: Any) -> BoolArray:
+        """Whether each of some locations may be a secret."""
+        return np.asarray(self.secret[indices])
+
+    def fences_at(self, indices: Any) -> IndexArray:
+        """The fence of each of some locations, 0 outside."""
+        return np.asarray(self.fence[indices])
+
+    def fence_members(self, number: int) -> IntArray:
+        """The locations of a fence."""
+        return np.flatnonzero(self.fence == number)
+
+    def at_cells(self, row: Any, col: Any) -> tuple[IntArray, BoolArray]:
+        """The location of each cell, and whether it may be a secret."""
+        index = self.locations.owner[row, col].astype(np.int64)
+        return index, self.secret[index]
+
+    @property
+    def totals(self) -> dict[str, Any]:
+        """What can be said of all locations together."""
+        return {
+            "layout": self.locations.kind,
+            "locations": self.n,
+            "secrets": int(self.secret.sum()),
+            "cartogram": self.place is not None,
+            "fences": int(self.fence.max(initial=0)),
+            "mass": float(self.mass.sum()),
+        }
+
+    @cached_property
+    def identity(self) -> str:
+        """A name made of all that distances and reports depend on, 32 hexadecimal digits: ledgers and keyed reports
+        know a metric by it."""
+        grid, digest = self.grid, hashlib.sha256()
+        digest.update(repr((grid.area, grid.cell_m, grid.rows, grid.cols, self.n)).encode())
+        for array in (self.mass_units, self.fence, self.locations.size, *self.edge_units()):
+            values = np.ascontiguousarray(array)
+            digest.update(f"{values.dtype.str}{values.shape}".encode())
+            digest.update(values.tobytes())
+        return digest.hexdigest()[:32]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the metric to one ``.geoelastic`` file."""
@@ -170,8 +221,21 @@ class Metric:
         return carve(self, fences, remove=remove, **options)
 
     def _checked(self, i: int) -> int:
-        if not hasattr(i, "__index__"):
-            raise InputError(f"a location must be a whole number, got {type(i).__name__}")
-        if not 0 <= i.__index__() < self.n:
-            raise OutsideError(f"a location must be in [0, {self.n})")
-        return i.__index__()
+        return require_location(i, self.n)
+
+
+def require_location(i: int, n: int) -> int:
+    """The number of a location of a map that has n; `OutsideError` if it is none."""
+    if not hasattr(i, "__index__"):
+        raise InputError(f"a location must be a whole number, got {type(i).__name__}")
+    if not 0 <= i.__index__() < n:
+        raise OutsideError(f"a location must be in [0, {n})")
+    return i.__index__()
+
+
+def frame_message(metric: AnyMetric) -> str:
+    """Why a place cannot be hidden."""
+    where = f"the outer {metric.frame_cells * metric.grid.cell_m:g} m of the map"
+    if metric.framed is not None:
+        where = "where the map is too close to its border to know the crowd"
+    return f"the place is in the frame, {where}: it may be reported but not be hidden; use a map that reaches further"

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from .. import _kernels as kernels
 from ..levels import IntArray, units_to_level
 from ..progress import progress_bar
+from .interface import AnyMetric
 from .metric import Metric
 from .threads import in_parts
 
@@ -27,7 +28,12 @@ PROBES = 16
 
 
 def verify(
-    metric: Metric, *, sample: int | None = None, only: Any = None, workers: int | None = None, progress: bool = False
+    metric: AnyMetric,
+    *,
+    sample: int | None = None,
+    only: Any = None,
+    workers: int | None = None,
+    progress: bool = False,
 ) -> dict[str, Any]:
     """Check the requirement exactly, at every jump of every ball, for every secret location outside a fence (or
     `sample` of them).
@@ -38,6 +44,7 @@ def verify(
     certificate that the metric carries was given for another graph.
     """
     begun = time.perf_counter()
+    metric = metric.whole()
     tail, tip, level = metric.edge_units()
     table = metric.requirement.table(metric.l_from, metric.l_top)
     sources = np.flatnonzero(metric.secret & (metric.fence == 0)).astype(np.int32)

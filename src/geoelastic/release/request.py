@@ -10,13 +10,10 @@ import numpy as np
 
 from ..accounts.budget import Budget
 from ..errors import InputError
-from ..mechanism.tiled import TiledMechanism
-from ..metric import Metric
 from ..opening import load
 from ..randomness import SeededRandom
 from ..reports.tables import Visits, sanitize_arrays, sanitize_file
 from ..store.atomic import require_writable
-from ..tiles.metric import TiledMetric
 from .choose import charge_file, choose_mechanism, mechanism_name
 
 __all__ = ["sanitize_request"]
@@ -53,11 +50,7 @@ def sanitize_request(
     limit = _budget(ledger, budget, budget_level, per_hours)
     metric = None if file is None else load(file)
     rng = None if seed is None else SeededRandom(seed)
-    tiled = _of_tiles(kind, metric, **choices)
-    if tiled is not None and lat is not None and lon is not None and ledger is None and outside == "error":
-        place = tiled.sanitize(lat, lon, rng=rng)
-        return _one([place[0]], [place[1]], kind, seeded=seed is not None)
-    mechanism = choose_mechanism(kind, metric, user=user, **choices) if tiled is None else tiled
+    mechanism = choose_mechanism(kind, metric, user=user, **choices)
     if source is None:
         reports = sanitize_arrays(mechanism, np.array([lat]), np.array([lon]), outside=outside, rng=rng)
         if ledger is not None:
@@ -90,23 +83,6 @@ def _budget(ledger: str | None, most: float | None, level: float, hours: int | N
     if ledger is None:
         raise InputError("a budget needs the ledger that it is held against: give --ledger too")
     return Budget(most, level=level, hours=hours)
-
-
-def _of_tiles(
-    kind: str,
-    metric: Metric | None,
-    *,
-    measure: str,
-    remap: bool,
-    sticky_key: str | None,
-    **laplace: Any,
-) -> TiledMechanism | None:
-    """The mechanism that opens only the tiles it needs, if the metric is in tiles and nothing asks for all of them."""
-    whole = remap or sticky_key is not None or measure not in ("mass", "uniform")
-    misplaced = any(value is not None for value in laplace.values())
-    if kind != "elastic" or whole or misplaced or not isinstance(metric, TiledMetric):
-        return None
-    return TiledMechanism(metric, output=measure)
 
 
 def _one(lat: Any, lon: Any, kind: str, *, seeded: bool) -> dict[str, Any]:

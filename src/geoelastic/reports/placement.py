@@ -24,7 +24,6 @@ import numpy.typing as npt
 from ..errors import FrameError, InputError, OutsideError, require_choice
 from ..levels import FloatArray, IntArray
 from ..randomness import RandomSource
-from ..tiles.metric import TiledMetric
 
 __all__ = ["POLICIES", "Placement", "Reports", "Tally", "groups"]
 
@@ -82,7 +81,8 @@ class Placement:
     def _secret_cells(self) -> BoolArray:
         if self._metric is None:
             return np.ones(self._grid.shape, dtype=np.bool_)
-        secret: BoolArray = np.asarray(self._metric.secret, dtype=np.bool_)[self._metric.locations.owner]
+        whole = self._metric.whole()
+        secret: BoolArray = whole.secret[whole.locations.owner]
         return secret
 
     @cached_property
@@ -95,14 +95,11 @@ class Placement:
 
     def _locations(self, row: IntArray, col: IntArray) -> IntArray:
         """The location of each cell; of a metric in tiles, only the tiles of these cells are opened."""
-        if isinstance(self._metric, TiledMetric):
-            return self._metric.at_cells(row, col)[0]
-        return np.asarray(self._metric.locations.owner[row, col], dtype=np.int64)
+        index: IntArray = self._metric.at_cells(row, col)[0]
+        return index
 
     def _may_be_secret(self, row: IntArray, col: IntArray) -> BoolArray:
-        if isinstance(self._metric, TiledMetric):
-            return self._metric.at_cells(row, col)[1]
-        secret: BoolArray = self._secret_cells[row, col]
+        secret: BoolArray = self._secret_cells[row, col] if self._metric is None else self._metric.at_cells(row, col)[1]
         return secret
 
     def report(

@@ -12,7 +12,7 @@ from typing import Any
 from ..errors import InputError
 from ..mechanism import ElasticMechanism
 from ..mechanism.portable import mechanism_bytes
-from ..metric import Metric
+from ..metric import AnyMetric
 from ..opening import load
 from ..store import write_bytes
 from .bundle import STATIC, bundle
@@ -39,7 +39,7 @@ def page_assets() -> dict[str, Blob]:
     return {path: Blob(text.encode(), kind, path.rsplit("/", 1)[1]) for path, (text, kind) in texts.items()}
 
 
-def standalone_html(metric: Metric, path: str | os.PathLike[str], *, output: str = "mass") -> int:
+def standalone_html(metric: AnyMetric, path: str | os.PathLike[str], *, output: str = "mass") -> int:
     """Write the page of one metric as a single file to send to a colleague; returns its size in bytes."""
     content = base64.b64encode(mechanism_bytes(ElasticMechanism(metric, output=output))).decode()
     page = _text("index.html")

@@ -18,7 +18,7 @@ from ..area import Area
 from ..errors import FileError, InputError
 from ..mechanism import ElasticMechanism
 from ..mechanism.portable import load_mechanism, mechanism_bytes
-from ..metric import Metric
+from ..metric import AnyMetric
 from ..metric.extract import extract
 from ..metric.portable import is_portable
 from ..opening import load
@@ -56,7 +56,7 @@ class Published:
     _tiles: OrderedDict[str, Blob] = field(default_factory=OrderedDict, repr=False)
 
     @property
-    def metric(self) -> Metric:
+    def metric(self) -> AnyMetric:
         return self.mechanism.metric
 
     @cached_property

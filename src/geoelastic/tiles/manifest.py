@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..levels import units_to_level
-from .metric import BLOCK_CELLS, FORMAT, FORMAT_VERSION, MANIFEST, measure_units, tile_weights
+from .metric import FORMAT, FORMAT_VERSION, MANIFEST
+from .parts import BLOCK_CELLS, measure_units, tile_weights
 from .window import tile_leaves, unpack_rows
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ def write_manifest(run: Run, info: dict[str, Any], margins: dict[int, int], upda
         tiles.append({
             "tile": run.names["tile"][tile], "edges": run.names["link"][tile], "cells": run.names["cells"][tile],
             "first": first, "n": layouts[tile]["n"], "mass": layouts[tile]["mass"], "scale_min": check["scale_min"],
+            "scale_mean": check["scale_mean"],
         })  # fmt: skip
         first += layouts[tile]["n"]
     content = {

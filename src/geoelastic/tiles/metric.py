@@ -6,8 +6,8 @@
     edges/*.parquet   the neighbours of each location
     build/...         what the tiles were built from; needed for updates only
 
-The folder is a path or an address that fsspec knows. It is a `Metric` in every respect: what asks for all of it (its
-graph, its masses) gets all of it; what asks about a place (`locate`, `near`, reports) opens the tiles around.
+The folder is a path or an address that fsspec knows. What asks about a place (`locate`, `near`, reports) opens the
+tiles around; what asks for all of the map (its graph, its masses) gets all of it (`whole`).
 """
 
 from __future__ import annotations
@@ -24,25 +24,26 @@ import numpy.typing as npt
 
 from .. import _kernels as kernels
 from ..area import Area
-from ..errors import FileError, InputError, OutsideError, require_choice
+from ..errors import FileError, FrameError, InputError, OutsideError
 from ..levels import FloatArray, IntArray, units_to_mass
 from ..locations import Grid, Locations
 from ..metric.conformal import conformal_graph
 from ..metric.graph import Graph
-from ..metric.metric import Metric
+from ..metric.metric import Metric, frame_message, require_location
+from ..metric.part import Parts
+from .parts import TiledParts
 from .plan import MARGIN_CELLS, Box, TilePlan, Tiling
-from .store import CachedStore, Columns
+from .store import CachedStore
 from .window import Window, box_grid, read_window, tile_leaves
 
-__all__ = ["MANIFEST", "TiledMetric", "is_tiled", "measure_units", "open_tiles", "tile_weights"]
+__all__ = ["MANIFEST", "TiledMetric", "is_tiled", "open_tiles"]
 
 IndexArray = npt.NDArray[np.int32]
+BoolArray = npt.NDArray[np.bool_]
 
 FORMAT, FORMAT_VERSION, MANIFEST = "geoelastic tiles", 1, "manifest.json"
-_MEASURE_TOTAL = 2**31
-#: The manifest tells how much of an output measure lies in each square of this many cells, a multiple of the largest
-#: location: enough to bound what lies in tiles that are not opened.
-BLOCK_CELLS = 128
+#: Tiles whose locations are kept at hand.
+_LEAVES_KEPT = 64
 
 
 def is_tiled(path: str | os.PathLike[str]) -> bool:
@@ -73,42 +74,27 @@ def open_tiles(path: str | os.PathLike[str]) -> TiledMetric:
     return TiledMetric(store, content)
 
 
-def tile_weights(columns: Columns, output: str, densest: float) -> FloatArray:
-    """The weight of each location of a tile under the output measure "mass" or "uniform", before it is made whole."""
-    weights: FloatArray = 4.0 ** columns["exponent"] if output == "uniform" else columns["mass"] / densest
-    return weights
-
-
-def measure_units(columns: Columns, output: str, densest: float, total: float, n: int) -> IntArray:
-    """The output measure of each location of a tile in whole units, 2^31 in all; at least one unit each."""
-    scaled = tile_weights(columns, output, densest) * ((_MEASURE_TOTAL - n) / total)
-    return np.maximum(np.floor(scaled), 1).astype(np.int64)
-
-
-class TiledMetric(Metric):
+class TiledMetric:
     """A metric in tiles; see the module. `opened`: the tiles whose locations have been read so far."""
 
-    def __init__(self, store: CachedStore, content: dict[str, Any]) -> None:
-        plan = TilePlan.from_dict(content["plan"])
-        values = {
-            "store": store, "plan": plan, "content": content, "opened": set(), "method": "conformal",
-            "requirement": plan.make_requirement(), "l_from": plan.l_from, "l_top": plan.l_top,
-            "frame_cells": plan.frame_cells, "framed": None, "certificate": content["certificate"],
-            "info": content["info"],
-        }  # fmt: skip
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+    method, by_paths, framed, relief = "conformal", True, None, None
 
-    store: CachedStore
-    plan: TilePlan
-    content: dict[str, Any]
-    opened: set[int]
+    def __init__(self, store: CachedStore, content: dict[str, Any]) -> None:
+        self.store, self.content = store, content
+        self.plan = TilePlan.from_dict(content["plan"])
+        self.requirement = self.plan.make_requirement()
+        self.l_from, self.l_top, self.frame_cells = self.plan.l_from, self.plan.l_top, self.plan.frame_cells
+        self.certificate: dict[str, Any] = content["certificate"]
+        self.info: dict[str, Any] = content["info"]
+        self.opened: set[int] = set()
+        self._leaf_cache: dict[int, IndexArray] = {}
 
     def __repr__(self) -> str:
         return f"TiledMetric({self.store.root!r}, n={self.n}, tiles={self.tiling.n})"
 
     @property
     def n(self) -> int:
+        """The number of locations."""
         return int(self.content["n"])
 
     @property
@@ -126,7 +112,7 @@ class TiledMetric(Metric):
 
     @property
     def totals(self) -> dict[str, Any]:
-        """What the manifest says of all locations: their layout and number, how many can be secrets, fences, mass."""
+        """What the manifest says of all locations together; opens no tile."""
         mass = sum(tile["mass"] for tile in self.content["tiles"])
         return {
             "layout": "adaptive",
@@ -138,10 +124,88 @@ class TiledMetric(Metric):
         }
 
     @property
-    def identity(self) -> str | None:
-        """The name by which ledgers know the metric, if its manifest says so."""
-        found: str | None = self.content.get("identity")
+    def identity(self) -> str:
+        """The name by which ledgers and keyed reports know the metric."""
+        return str(self.content["identity"])
+
+    # places: only the tiles that they lie in are opened
+
+    def locate(self, lat: float, lon: float) -> int:
+        """The location of a place; `OutsideError` if the map does not hold it."""
+        row, col = self.grid.locate(lat, lon)
+        return int(self.at_cells([row], [col])[0][0])
+
+    def locate_secret(self, lat: float, lon: float) -> int:
+        """The location of a place that is to be hidden; `FrameError` in the frame."""
+        i = self.locate(lat, lon)
+        if not self.is_secret(i):
+            raise FrameError(frame_message(self))
+        return i
+
+    def at_cells(self, row: npt.ArrayLike, col: npt.ArrayLike) -> tuple[IntArray, BoolArray]:
+        """The location of each cell, and whether it may be a secret."""
+        rows, cols = np.asarray(row, np.int64), np.asarray(col, np.int64)
+        index = np.empty(rows.shape, np.int64)
+        places, which = np.unique(np.stack([rows, cols]) // self.tiling.side, axis=1, return_inverse=True)
+        for k, place in enumerate(places.T.tolist()):
+            here, tile = which.ravel() == k, self.tiling.tile_of(*(part * self.tiling.side for part in place))
+            leaves, box = self._leaves(tile), self.tiling.box(tile)
+            low = np.array([box.row, box.col, 0], np.int32)
+            owner = kernels.paint_owner(*box.shape, *np.ascontiguousarray((leaves - low).T))
+            index[here] = self.first[tile] + owner[rows[here] - box.row, cols[here] - box.col]
+        return index, self.secrets_at(index)
+
+    def leaves(self, indices: npt.ArrayLike) -> tuple[IndexArray, IndexArray, IndexArray]:
+        """(south-west rows, columns, sides) of locations, in cells."""
+        index = np.asarray(indices, np.int64)
+        found = np.empty((*index.shape, 3), np.int32)
+        tiles = np.searchsorted(self.first, index, side="right") - 1
+        for tile in np.unique(tiles).tolist():
+            here = tiles == tile
+            found[here] = self._leaves(tile)[index[here] - self.first[tile]]
+        return found[..., 0], found[..., 1], found[..., 2]
+
+    def secrets_at(self, indices: npt.ArrayLike) -> BoolArray:
+        """Whether each of some locations may be a secret."""
+        margin, (row, col, size) = self.frame_cells, self.leaves(indices)
+        low = (margin <= row) & (margin <= col)
+        return low & (row + size <= self.grid.rows - margin) & (col + size <= self.grid.cols - margin)
+
+    def is_secret(self, i: int) -> bool:
+        """False in the frame, which may be reported but not be a secret."""
+        return bool(self.secrets_at(require_location(i, self.n)))
+
+    def latlon(self, i: int) -> tuple[float, float]:
+        """The centre of a location."""
+        row, col, size = (int(part) for part in self.leaves(require_location(i, self.n)))
+        lat, lon = self.grid.cell_to_latlon(row + (size - 1) / 2, col + (size - 1) / 2)
+        return float(lat), float(lon)
+
+    def fences_at(self, indices: npt.ArrayLike) -> IndexArray:
+        """The fence of each of some locations, 0 outside."""
+        return np.zeros(np.shape(indices), np.int32)
+
+    def fence_members(self, number: int) -> IntArray:
+        """The locations of a fence."""
+        raise InputError(f"'number' must be that of a fence; the map has none, got {number}")
+
+    def tile_of(self, i: int) -> int:
+        """The tile of a location."""
+        return int(np.searchsorted(self.first, require_location(i, self.n), side="right") - 1)
+
+    def _leaves(self, tile: int) -> IndexArray:
+        """(row, column, side) of the locations of a tile."""
+        found = self._leaf_cache.get(tile)
+        if found is None:
+            self.opened.add(tile)
+            name = self.content["tiles"][tile]["tile"]
+            found = tile_leaves(self.store, self.tiling, tile, name, self.store.read_table(name)[0]["exponent"])
+            while len(self._leaf_cache) >= _LEAVES_KEPT:
+                self._leaf_cache.pop(next(iter(self._leaf_cache)), None)
+            self._leaf_cache[tile] = found
         return found
+
+    # parts: the tiles that they meet are opened
 
     def window(self, box: Box, tiles: list[int] | None = None, *, edges: bool = True) -> tuple[Window, IndexArray]:
         """The locations of a box (cut at multiples of 64 cells) with their neighbours, and their scales."""
@@ -157,78 +221,16 @@ class TiledMetric(Metric):
         rank = np.searchsorted(np.array(chosen), window.tile)
         return window, scales[base[rank] + window.number].astype(np.int32)
 
-    def open_tile(self, tile: int) -> tuple[Columns, Columns, IndexArray]:
-        """The columns of a tile's locations, those of their neighbours, and (row, column, size) of its locations."""
-        listed = self.content["tiles"][tile]
-        leaves = self._leaves(tile)
-        return self.store.read_table(listed["tile"])[0], self.store.read_table(listed["edges"])[0], leaves
-
     def numbers(self, window: Window) -> IntArray:
         """The number in the whole map of each location of a window."""
         return self.first[window.tile] + window.number
 
-    def tile_of(self, i: int) -> int:
-        """The tile of a location."""
-        return int(np.searchsorted(self.first, self._checked(i), side="right") - 1)
-
-    def leaf(self, i: int) -> tuple[int, int, int]:
-        """(row, column, size) of a location; opens its tile."""
-        tile = self.tile_of(i)
-        row, col, size = self._leaves(tile)[i - int(self.first[tile])]
-        return int(row), int(col), int(size)
-
-    def locate(self, lat: float, lon: float) -> int:
-        row, col = self.grid.locate(lat, lon)
-        tile = self.tiling.tile_of(row, col)
-        leaves = self._leaves(tile)
-        hit = (leaves[:, 0] <= row) & (row < leaves[:, 0] + leaves[:, 2])
-        hit &= (leaves[:, 1] <= col) & (col < leaves[:, 1] + leaves[:, 2])
-        return int(self.first[tile]) + int(np.flatnonzero(hit)[0])
-
-    def at_cells(self, row: npt.ArrayLike, col: npt.ArrayLike) -> tuple[IntArray, npt.NDArray[np.bool_]]:
-        """The location of each cell and whether it may be a secret; opens the tiles of these cells only."""
-        rows, cols = np.asarray(row, np.int64), np.asarray(col, np.int64)
-        index, secret = np.empty(rows.shape, np.int64), np.empty(rows.shape, bool)
-        places, which = np.unique(np.stack([rows, cols]) // self.tiling.side, axis=1, return_inverse=True)
-        for k, place in enumerate(places.T.tolist()):
-            here, tile = which.ravel() == k, self.tiling.tile_of(*(part * self.tiling.side for part in place))
-            leaves, box = self._leaves(tile), self.tiling.box(tile)
-            low = np.array([box.row, box.col, 0], np.int32)
-            owner = kernels.paint_owner(*box.shape, *np.ascontiguousarray((leaves - low).T))
-            number = owner[rows[here] - box.row, cols[here] - box.col]
-            index[here] = self.first[tile] + number
-            secret[here] = self._outside_frame(*leaves[number].T)
-        return index, secret
-
-    def latlon(self, i: int) -> tuple[float, float]:
-        row, col, size = self.leaf(i)
-        half = (size - 1) / 2
-        lat, lon = self.grid.cell_to_latlon(row + half, col + half)
-        return float(lat), float(lon)
-
-    def is_secret(self, i: int) -> bool:
-        return bool(self._outside_frame(*self.leaf(i)))
-
-    def _outside_frame(self, row: Any, col: Any, size: Any) -> Any:
-        margin, rows, cols = self.frame_cells, self.grid.rows, self.grid.cols
-        low = (margin <= row) & (margin <= col)
-        return low & (row + size <= rows - margin) & (col + size <= cols - margin)
-
     def near(self, area: Area, *, margin_cells: int = MARGIN_CELLS) -> tuple[Metric, tuple[int, int]]:
-        """The part of the map around `area` as a metric of its own, and its south-west cell in the map; only the
-        tiles that it meets are opened.
+        """The part of the map around `area` as a metric of its own, and its south-west cell in the map.
 
         Its distances are those along paths inside the part. It is not certified; `extract` cuts and certifies.
         """
-        x = np.array([-1, -1, 1, 1]) * area.width_m / 2
-        y = np.array([-1, 1, -1, 1]) * area.height_m / 2
-        rows, cols = (np.asarray(part, float) for part in self._cells_of(*area.to_latlon(x, y)))
-        if not (rows.max() >= 0 and cols.max() >= 0 and rows.min() < self.grid.rows and cols.min() < self.grid.cols):
-            raise OutsideError("the region must overlap the map")
-        step = MARGIN_CELLS
-        low = [int(max(0, v.min() - margin_cells)) // step * step for v in (rows, cols)]
-        high = [math.ceil((v.max() + margin_cells) / step) * step for v in (rows, cols)]
-        box = Box(low[0], low[1], min(high[0], self.grid.rows), min(high[1], self.grid.cols))
+        box = self._box_around(area, margin_cells)
         window, scale = self.window(box, edges=False)
         leaves, kept = window.locations.cut(box_grid(self.grid, box), 0, 0)
         scale = scale[kept]
@@ -243,65 +245,105 @@ class TiledMetric(Metric):
         )  # fmt: skip
         return part, (box.row, box.col)
 
-    def _cells_of(self, lat: Any, lon: Any) -> tuple[Any, Any]:
-        x, y = self.grid.area.to_xy(lat, lon)
-        return np.asarray(y) / self.grid.cell_m + self.grid.rows / 2, np.asarray(
-            x
-        ) / self.grid.cell_m + self.grid.cols / 2
+    def _box_around(self, area: Area, margin_cells: int) -> Box:
+        x = np.array([-1, -1, 1, 1]) * area.width_m / 2
+        y = np.array([-1, 1, -1, 1]) * area.height_m / 2
+        x, y = self.grid.area.to_xy(*area.to_latlon(x, y))
+        rows, cols = (
+            np.asarray(part) / self.grid.cell_m + n / 2 for part, n in ((y, self.grid.rows), (x, self.grid.cols))
+        )
+        if not (rows.max() >= 0 and cols.max() >= 0 and rows.min() < self.grid.rows and cols.min() < self.grid.cols):
+            raise OutsideError("the region must overlap the map")
+        step = MARGIN_CELLS
+        low = [int(max(0, v.min() - margin_cells)) // step * step for v in (rows, cols)]
+        high = [math.ceil((v.max() + margin_cells) / step) * step for v in (rows, cols)]
+        return Box(low[0], low[1], min(high[0], self.grid.rows), min(high[1], self.grid.cols))
 
-    def measure_of(self, columns: Columns, output: str) -> IntArray:
-        """The whole output measure of each location of a tile (or of any others), from their `exponent` and `mass`."""
-        numbers = self.measure_totals(output)
-        return measure_units(columns, output, numbers["densest"], numbers["total"], self.n)
+    def parts(self, output: str) -> Parts | None:
+        """Parts to report by a measure; None if the manifest does not tell how much of it lies where."""
+        return TiledParts(self, output) if output in self.content["measures"] else None
 
-    def measure_totals(self, output: str) -> dict[str, Any]:
-        """What the manifest says of an output measure: `densest`, `total`, and units by block of cells."""
-        found: dict[str, Any] = self.content["measures"][require_choice("output", output, ("mass", "uniform"))]
-        return found
+    # all of the map
 
-    def _leaves(self, tile: int) -> IndexArray:
-        cache: dict[int, IndexArray] = self.__dict__.setdefault("_leaf_cache", {})
-        if tile not in cache:
-            self.opened.add(tile)
-            name = self.content["tiles"][tile]["tile"]
-            exponents = self.store.read_table(name)[0]["exponent"]
-            while len(cache) >= 64:
-                cache.pop(next(iter(cache)))
-            cache[tile] = tile_leaves(self.store, self.tiling, tile, name, exponents)
-        return cache[tile]
+    def whole(self) -> Metric:
+        """All of the map in memory."""
+        return self._whole
 
     @cached_property
-    def _whole(self) -> tuple[Window, IndexArray]:
+    def _whole(self) -> Metric:
         rows, cols = self.grid.shape
-        return self.window(Box(0, 0, rows, cols))
+        window, scale = self.window(Box(0, 0, rows, cols))
+        at = window.locations
+        return Metric(
+            Locations(self.grid, "adaptive", at.row, at.col, at.size), window.mass_units,
+            conformal_graph(window.neighbours, scale), np.zeros(self.n, np.int32), self.method,
+            requirement=self.requirement, l_from=self.l_from, l_top=self.l_top, frame_cells=self.frame_cells,
+            scale=scale, certificate=self.certificate, info=self.info,
+        )  # fmt: skip
 
-    @cached_property
-    def locations(self) -> Locations:  # type: ignore[override]
-        at = self._whole[0].locations
-        return Locations(self.grid, "adaptive", at.row, at.col, at.size)
+    @property
+    def locations(self) -> Locations:
+        return self._whole.locations
 
-    @cached_property
-    def mass_units(self) -> IntArray:  # type: ignore[override]
-        mass = self._whole[0].mass_units
-        mass.setflags(write=False)
-        return mass
+    @property
+    def mass(self) -> FloatArray:
+        """Mass of each location."""
+        return self._whole.mass
 
-    @cached_property
-    def graph(self) -> Graph:  # type: ignore[override]
-        window, scale = self._whole
-        return conformal_graph(window.neighbours, scale)
+    @property
+    def mass_units(self) -> IntArray:
+        return self._whole.mass_units
 
-    @cached_property
-    def fence(self) -> IndexArray:  # type: ignore[override]
-        none = np.zeros(self.n, np.int32)
-        none.setflags(write=False)
-        return none
+    @property
+    def graph(self) -> Graph:
+        return self._whole.graph
 
-    @cached_property
-    def scale(self) -> IndexArray:  # type: ignore[override]
-        scale = self._whole[1]
-        scale.setflags(write=False)
-        return scale
+    @property
+    def fence(self) -> IndexArray:
+        return self._whole.fence
+
+    @property
+    def secret(self) -> BoolArray:
+        """Whether each location may be a secret, i.e. lies outside the frame."""
+        return self._whole.secret
+
+    @property
+    def scale(self) -> IndexArray | None:
+        return self._whole.scale
+
+    @property
+    def place(self) -> IndexArray | None:
+        return self._whole.place
+
+    @property
+    def xy(self) -> FloatArray:
+        """Centres in metres east and north of the middle of the map, (n, 2)."""
+        return self._whole.xy
+
+    def edges(self) -> tuple[IndexArray, IndexArray, FloatArray]:
+        """(i, j, level): the whole graph, each undirected edge once."""
+        return self._whole.edges()
+
+    def edge_units(self) -> tuple[IndexArray, IndexArray, IndexArray]:
+        """The edges with their levels in whole units."""
+        return self._whole.edge_units()
+
+    def distance_units_from(self, i: int, limit: float | None = None) -> IndexArray:
+        """Whole units from location i to every location; `UNREACHABLE` in place of infinite."""
+        return self._whole.distance_units_from(i, limit)
+
+    def distances_from(self, i: int, limit: float | None = None) -> FloatArray:
+        """Levels from location i to every location, infinite where unreachable or beyond `limit`."""
+        return self._whole.distances_from(i, limit)
+
+    def ball(self, i: int, level: float) -> IntArray:
+        """The locations within `level` of location i."""
+        return self._whole.ball(i, level)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write all of the map to one ``.geoelastic`` file."""
+        self._whole.save(path)
 
     def with_fences(self, fences: Any = (), *, remove: Any = (), **options: Any) -> Metric:
+        """Not in tiles: see the message."""
         raise InputError("fences are carved into an extract: cut one from this map first (geoelastic extract)")

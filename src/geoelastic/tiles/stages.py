@@ -182,6 +182,7 @@ def check(spec: Spec) -> dict[str, Any]:
         "by_level": profile.sum(axis=0).tolist() if few.size else [0.0] * probes.size,
         "probes": probes.tolist(),
         "scale_min": int(scale[rows].min()),
+        "scale_mean": int(scale[rows].mean()),
     }
     layout = store.read_table(spec["layout"][tile])[0]
     store.write_table(spec["tile_output"], layout | {"scale": scale[rows]}, {})

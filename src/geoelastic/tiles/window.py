@@ -116,13 +116,22 @@ def read_window(
         around = np.array([[_rank(tiles, k) for k in tiling.around(tile)] for tile in tiles], np.int64)
         rows = [unpack_rows(store.read_table(edges[tile])[0]) for tile in tiles]
         degree, slot, step = (np.concatenate([part[k] for part in rows]) for k in range(3))
-        *graph_parts, rim = kernels.assemble(offset, around, degree, slot, step, place, row, col, size)
+        if degree.size != row.size or (slot.size and int(slot.max()) >= around.shape[1]):
+            raise misfit(store)
+        *graph_parts, rim, fits = kernels.assemble(offset, around, degree, slot, step, place, row, col, size)
+        if not fits:
+            raise misfit(store)
         graph = (graph_parts[0], graph_parts[1], graph_parts[2])
     locations = Locations(
         box_grid(plan.grid, box), "adaptive", row[kept] - np.int32(box.row), col[kept] - np.int32(box.col), size[kept]
     )
     mass = np.concatenate([tables[tile]["mass"] for tile in tiles])[kept]
     return Window(box, locations, tile_of[kept], number[kept], mass, graph, rim)
+
+
+def misfit(store: TileStore) -> FileError:
+    """What is said of tiles that are whole but not of one map."""
+    return FileError(f"{store.root}: corrupt: its tiles do not fit together")
 
 
 def _rank(tiles: list[int], tile: int) -> int:

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`Part`: what a search sees of a map, in one piece or in tiles, and what is known of the rest.
+
+A map in memory is one part, all of it. Of a map in tiles a part is a window, and its paths are the paths of the map
+that stay inside. All that leave pass through its rim, so from location i every distance below `reach[i]`, the distance
+to the rim, is that of the whole map. A search that must go further is begun again in a wider part.
+
+What a search has not settled is bounded without being opened. A path to it leaves the settled part through a location
+that the search has touched, at F + 1 or beyond, and pays at least `slope` for every half cell between the places of
+locations from there on. So what lies in a block whose places keep a gap g from the touched ones is at least F + 1 +
+slope x g away. The bound decides how far a draw must look, never what it gives.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _kernels as kernels
+from ..errors import InputError
+from ..levels import UNREACHABLE, FloatArray, IntArray
+from .graph import Graph
+
+__all__ = ["Blocks", "OnePart", "Part", "Parts", "Rest", "reach_of", "require_reach"]
+
+IndexArray = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """The whole map in blocks: `units` of measure in each, and the `box` (least and largest y, least and largest x, in
+    half cells) that holds the places of its locations. `block` and `at` (y, x): of each location of a part."""
+
+    units: IntArray
+    box: FloatArray
+    slope: float
+    block: IndexArray
+    at: FloatArray
+
+
+class Rest:
+    """What one search has not settled yet, block by block."""
+
+    def __init__(self, blocks: Blocks, measure: IntArray) -> None:
+        self._blocks, self._measure = blocks, measure
+        self._left = blocks.units.copy()
+        self._low, self._high = np.full(2, np.inf), np.full(2, -np.inf)
+
+    def touch(self, vertices: IndexArray) -> None:
+        """These locations have been seen."""
+        at = self._blocks.at[:, vertices]
+        self._low = np.minimum(self._low, at.min(axis=1, initial=np.inf))
+        self._high = np.maximum(self._high, at.max(axis=1, initial=-np.inf))
+
+    def settle(self, vertices: IndexArray) -> None:
+        """The distances of these locations are known."""
+        np.subtract.at(self._left, self._blocks.block[vertices], self._measure[vertices])
+
+    def beyond(self, frontier: int) -> tuple[IntArray, IntArray]:
+        """(units of measure, least distance) of what is not settled in each block."""
+        low_y, high_y, low_x, high_x = self._blocks.box.T
+        up = np.maximum(np.maximum(self._low[0] - high_y, low_y - self._high[0]), 0.0)
+        across = np.maximum(np.maximum(self._low[1] - high_x, low_x - self._high[1]), 0.0)
+        away = np.floor(self._blocks.slope * np.hypot(up, across) * (1 - 2.0**-40)).astype(np.int64)
+        return self._left, frontier + 1 + away
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Locations, the paths among them and their measure. `numbers`: of each in the map, ascending (None: its own)."""
+
+    graph: Graph
+    measure: IntArray
+    numbers: IntArray | None = None
+    reach: IndexArray | None = None
+    blocks: Blocks | None = None
+
+    def local(self, number: int) -> int:
+        """Where a location of the map stands here."""
+        return number if self.numbers is None else int(np.searchsorted(self.numbers, number))
+
+    def locals(self, numbers: IntArray) -> IntArray:
+        """The same for many."""
+        return numbers if self.numbers is None else np.searchsorted(self.numbers, numbers)
+
+    def number(self, vertices: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The numbers in the map of locations here."""
+        return vertices if self.numbers is None else self.numbers[vertices]
+
+    def sees(self, vertex: int, units: int) -> bool:
+        """Whether all distances up to `units` from a location are those of the whole map."""
+        return self.reach is None or units < self.reach[vertex]
+
+    @cached_property
+    def _components(self) -> tuple[IntArray, IntArray]:
+        """The component of each location and the measure of each component."""
+        parts = self.graph.components
+        totals = np.zeros(int(parts.max()) + 1, np.int64)
+        np.add.at(totals, parts, self.measure)
+        return parts, totals
+
+    def total(self, vertex: int) -> int:
+        """At least the measure of all that can be reached from a location; exactly that, if this is the whole map."""
+        if self.blocks is not None:
+            return int(self.blocks.units.sum())
+        parts, totals = self._components
+        return require_reach(int(totals[parts[vertex]]))
+
+
+class Parts(Protocol):
+    """The parts of a map that reports are drawn from."""
+
+    def around(self, i: int, wider: int = 0) -> Part:
+        """A part with location i well inside it; the larger `wider`, the wider, until it is all of the map."""
+        ...
+
+    def together(self, indices: IntArray) -> list[IntArray]:
+        """Positions of `indices` that have the same part, each once."""
+        ...
+
+    def measure(self) -> IntArray:
+        """The output measure of every location of the map."""
+        ...
+
+
+class OnePart:
+    """A map whose only part is all of it."""
+
+    def __init__(self, graph: Graph, measure: IntArray) -> None:
+        self._part = Part(graph, measure)
+
+    def around(self, i: int, wider: int = 0) -> Part:
+        return self._part
+
+    def together(self, indices: IntArray) -> list[IntArray]:
+        return [np.arange(indices.size)]
+
+    def measure(self) -> IntArray:
+        return self._part.measure
+
+
+def require_reach(measure: int) -> int:
+    """The measure of what can be reported from a location, which must be something."""
+    if measure == 0:
+        raise InputError(
+            "nothing that can be reached from this location may be reported: 'output' or 'never' rule it out"
+        )
+    return measure
+
+
+def reach_of(graph: Graph, rim: npt.NDArray[np.bool_]) -> IndexArray | None:
+    """The distance of each location to the nearest of the rim; None without one."""
+    if not rim.any():
+        return None
+    sources = np.flatnonzero(rim).astype(np.int32)
+    dist: IndexArray = kernels.distances_from_any(
+        graph.start, graph.index, graph.weight, graph.buckets, sources, np.int64(UNREACHABLE - 1)
+    )
+    return dist

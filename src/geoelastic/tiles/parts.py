@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parts of a map in tiles that reports are drawn from: windows of whole tiles around a quarter of a tile."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _kernels as kernels
+from ..levels import LEVEL_BITS, FloatArray, IntArray
+from ..metric.conformal import conformal_graph
+from ..metric.part import Blocks, Part, reach_of
+from .plan import Box
+from .store import Columns
+from .window import misfit
+
+if TYPE_CHECKING:
+    from .metric import TiledMetric
+
+__all__ = ["BLOCK_CELLS", "TiledParts", "measure_units", "tile_weights"]
+
+IndexArray = npt.NDArray[np.int32]
+
+#: The manifest tells how much of an output measure lies in each square of this many cells, a multiple of the largest
+#: location: enough to bound what lies in tiles that are not opened.
+BLOCK_CELLS = 128
+_MEASURE_TOTAL = 2**31
+#: A part is first as wide as this many levels in the land of its middle, which most draws do not leave.
+_USUAL_LEVELS = 7.0
+#: Parts that are kept at hand.
+_KEPT = 6
+#: Length of a path in half cells: weight >= c x length with c = (256 - 1/2) scale / 2^16 - 1/2. Weights and lengths
+#: are rounded down (by less than 1 and by less than 1/256), and an edge is at least two half cells long.
+_LENGTH_UNIT = 2 ** (kernels.LENGTH_BITS + kernels.SCALE_BITS)
+
+
+def tile_weights(columns: Columns, output: str, densest: float) -> FloatArray:
+    """The weight of each location of a tile under the output measure "mass" or "uniform", before it is made whole."""
+    weights: FloatArray = 4.0 ** columns["exponent"] if output == "uniform" else columns["mass"] / densest
+    return weights
+
+
+def measure_units(columns: Columns, output: str, densest: float, total: float, n: int) -> IntArray:
+    """The output measure of each location of a tile in whole units, 2^31 in all; at least one unit each."""
+    scaled = tile_weights(columns, output, densest) * ((_MEASURE_TOTAL - n) / total)
+    return np.maximum(np.floor(scaled), 1).astype(np.int64)
+
+
+class TiledParts:
+    """Parts of a map in tiles for one output measure; the last ones are kept."""
+
+    def __init__(self, metric: TiledMetric, output: str) -> None:
+        self._metric, self._output = metric, output
+        self._told: dict[str, Any] = metric.content["measures"][output]
+        self._units = np.array(self._told["block_units"], np.int64)
+        least = min(tile["scale_min"] for tile in metric.content["tiles"])
+        self._slope = max((_LENGTH_UNIT - 128) / _LENGTH_UNIT / 256 * least - 0.5, 0.0)
+        self._parts: dict[tuple[int, int, int, int], Part] = {}
+
+    def around(self, i: int, wider: int = 0) -> Part:
+        """The part around the quarter of a tile in which location i lies."""
+        row, col, _ = self._metric.leaves(i)
+        return self._part(self._box(int(row), int(col), wider))
+
+    def together(self, indices: IntArray) -> list[IntArray]:
+        """Positions of locations with the same part."""
+        if not indices.size:
+            return []
+        row, col, _ = self._metric.leaves(indices)
+        half = self._metric.tiling.side // 2
+        quarters, which = np.unique(np.stack([row, col]) // half, axis=1, return_inverse=True)
+        boxes: dict[Any, list[int]] = {}
+        for k, (r, c) in enumerate((quarters * half).T.tolist()):
+            boxes.setdefault(self._box(r, c, 0), []).append(k)
+        return [np.flatnonzero(np.isin(which.ravel(), some)) for some in boxes.values()]
+
+    def measure(self) -> IntArray:
+        """The output measure of every location."""
+        whole = self._metric.whole()
+        return self._measure_of({"exponent": whole.locations.exponents(), "mass": whole.mass_units})
+
+    def _measure_of(self, columns: Columns) -> IntArray:
+        return measure_units(columns, self._output, self._told["densest"], self._told["total"], self._metric.n)
+
+    def _box(self, row: int, col: int, wider: int) -> Box:
+        """Whole tiles, `wider` + 1 half tiles or what is usual beyond the quarter of a cell at least."""
+        tiling = self._metric.tiling
+        side, half = tiling.side, tiling.side // 2
+        tile = self._metric.content["tiles"][tiling.tile_of(row, col)]
+        usual = _USUAL_LEVELS * 2.0 ** (LEVEL_BITS + kernels.SCALE_BITS) / max(2 * tile["scale_mean"], 1)
+        margin = half * ((1 << wider) * max(-(-int(usual) // half), 1))
+        low = [(part // half * half - margin) // side * side for part in (row, col)]
+        high = [-(-(part // half * half + half + margin) // side) * side for part in (row, col)]
+        return tiling.clipped(Box(*low, *high))
+
+    def _part(self, box: Box) -> Part:
+        key = (box.row, box.col, box.row_end, box.col_end)
+        found = self._parts.pop(key, None)
+        if found is None:
+            found = self._read(box)
+            while len(self._parts) >= _KEPT:
+                self._parts.pop(next(iter(self._parts)), None)
+        self._parts[key] = found
+        return found
+
+    def _read(self, box: Box) -> Part:
+        window, scale = self._metric.window(box)
+        graph, at = conformal_graph(window.neighbours, scale), window.locations
+        measure = self._measure_of({"exponent": at.exponents(), "mass": window.mass_units})
+        row, col = at.row + np.int32(box.row), at.col + np.int32(box.col)
+        across = self._units.shape[1]
+        block = (row // BLOCK_CELLS * across + col // BLOCK_CELLS).astype(np.int32)
+        found = np.bincount(block, weights=measure, minlength=self._units.size).astype(np.int64)
+        if np.any((found > 0) & (found != self._units.ravel())):  # a window holds all of a block or nothing
+            raise misfit(self._metric.store)
+        blocks = Blocks(
+            self._units.ravel(), self._boxes(), self._slope, block, np.stack([2.0 * row + at.size, 2.0 * col + at.size])
+        )
+        return Part(graph, measure, self._metric.numbers(window), reach_of(graph, window.rim), blocks)
+
+    def _boxes(self) -> FloatArray:
+        """(least y, largest y, least x, largest x) of the centres in each block, in half cells."""
+        down, across = self._units.shape
+        y, x = 2.0 * BLOCK_CELLS * np.arange(down), 2.0 * BLOCK_CELLS * np.arange(across)
+        low_y, low_x = (part.ravel() for part in np.meshgrid(y, x, indexing="ij"))
+        return np.column_stack([low_y, low_y + 2 * BLOCK_CELLS, low_x, low_x + 2 * BLOCK_CELLS])
