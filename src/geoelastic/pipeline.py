@@ -127,6 +127,7 @@ def run(config: Config, output: str | os.PathLike[str], *, resume: bool = True, 
     key = _key("metric", config)
     done = _finished(target, key)
     if done is not None:
+        shutil.rmtree(work, ignore_errors=True)  # of a run that was stopped between its last two steps
         return done
     try:
         mass = make_mass(config, work=work, progress=progress)

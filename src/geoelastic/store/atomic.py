@@ -26,7 +26,6 @@ except ImportError:  # no POSIX locks: nothing is known about other writers, so 
 __all__ = ["require_writable", "write_bytes", "writing"]
 
 _PREFIX, _SUFFIX = ".geoelastic-", ".tmp"
-_PRIVATE = 0o600
 
 
 @contextmanager
@@ -38,7 +37,7 @@ def writing(path: str | os.PathLike[str], *, private: bool = False) -> Iterator[
     """
     target = Path(path)
     require_writable(target)
-    _sweep(target.parent)
+    _sweep(target.parent.absolute(), os.getpid())
     try:
         handle, temporary = _locked_file(target.parent)
     except OSError as error:
@@ -95,7 +94,7 @@ def _locked_file(folder: Path) -> tuple[int, Path]:
 
 
 @cache
-def _sweep(folder: Path) -> None:
+def _sweep(folder: Path, process: int) -> None:
     """Remove what dead writers left in a folder; once a process is enough, since it is about those before it."""
     if fcntl is None:
         return
