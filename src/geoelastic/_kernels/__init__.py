@@ -13,6 +13,17 @@ here. `buckets` is a power of two larger than every weight.
 Each kernel has a slow, obviously right twin in ``tests/reference``.
 """
 
+from .ascent import (
+    LIMIT_BITS,
+    LONGER,
+    MOST_RISE,
+    RISE_BITS,
+    STAYS,
+    least_of_both,
+    raise_edges,
+    rise_limits,
+    shorten_paths,
+)
 from .balls import ratios, shrink_factors
 from .conformal import SCALE_BITS, conformal_weights, share
 from .coverage import coverage
@@ -48,10 +59,15 @@ __all__ = [
     "FLOOR_SHELLS",
     "LANES",
     "LENGTH_BITS",
+    "LIMIT_BITS",
     "LIVE",
+    "LONGER",
+    "MOST_RISE",
     "REACHED",
+    "RISE_BITS",
     "SCALE_BITS",
     "SETTLED",
+    "STAYS",
     "SUM_BLOCK",
     "TOGETHER",
     "UNREACHABLE",
@@ -77,6 +93,7 @@ __all__ = [
     "lanes_clear",
     "lanes_expand",
     "largest_difference",
+    "least_of_both",
     "lengths_between",
     "mean_distance",
     "mean_distances",
@@ -87,9 +104,12 @@ __all__ = [
     "paper_pass",
     "parse_lines",
     "profiles",
+    "raise_edges",
     "ratios",
     "report_distances",
+    "rise_limits",
     "share",
+    "shorten_paths",
     "shrink_factors",
     "simple_rings",
     "square_masses",

@@ -17,6 +17,7 @@ from ..fences import fences_to_cells
 from ..levels import MASS_BITS, MASS_UNIT, FloatArray, IntArray, mass_to_units
 from ..locations import Grid, Locations, adaptive, uniform
 from ..mass import Mass, Quadratic, Requirement
+from .ascent import fit_edges, upper_part
 from .cartogram import draw_cartogram, evening_radius, neighbours_between
 from .checkpoint import Checkpoint
 from .conformal import conformal_graph, first_scales, scales_of_density, solve_scales
@@ -66,6 +67,7 @@ def build_metric(
     fences: Any = (),
     frame: float = 0.03,
     cartogram: bool = True,
+    ascent: bool = False,
     strategy: str = "fourfold",
     literal: bool = False,
     submaps: int = 1,
@@ -80,7 +82,8 @@ def build_metric(
     `submaps` builds k x k parts first and then runs over the whole, its authors' second suggestion).
     `layout`: "adaptive" (default of the conformal builder) or "uniform". `fences`: GeoJSON, files of it or shapely
     polygons. `frame`: part of the shorter side that may be reported but not be a secret. `cartogram`: whether the
-    conformal builder first redraws the map so that crowds take more even room, which is tighter. `checkpoint`: a file
+    conformal builder first redraws the map so that crowds take more even room, which is tighter; `ascent`: whether it
+    then gives edges factors of their own and raises them until they bind, which is tighter still. `checkpoint`: a file
     that lets a paper build that was stopped go on from its last pass.
     """
     require_choice("method", method, METHODS)
@@ -89,34 +92,41 @@ def build_metric(
     l_from = (DEFAULT_L_FROM if method == "conformal" else 0.0) if l_from is None else l_from
     frame_cells = _frame_cells(mass.grid, frame)
     plan = make_plan(mass, requirement, layout, l_from, l_top, fences, frame_cells)
-    scale = place = None
+    scale = place = rise = None
     if method == "conformal":
-        graph, scale, place = _conformal(plan, mass.cells if cartogram else None, workers, progress)
+        graph, scale, place, rise = _conformal(plan, mass.cells if cartogram else None, ascent, workers, progress)
     else:
         graph = _paper(plan, strategy, literal, _checked_submaps(submaps, layout), checkpoint, workers, progress)
     info = dict(mass.info) | {"built_with": f"geoelastic {__version__}"}
     metric = Metric(
         plan.locations, plan.mass_units, graph, plan.fence, method, requirement=requirement, l_from=l_from, l_top=l_top,
-        frame_cells=frame_cells, scale=scale, place=place, info=info,
+        frame_cells=frame_cells, scale=scale, place=place, rise=rise, info=info,
     )  # fmt: skip
     return certified(metric, workers=workers, progress=progress)
 
 
 def _conformal(
-    plan: Plan, density: FloatArray | None, workers: int | None, progress: bool
-) -> tuple[Graph, IndexArray, IndexArray | None]:
-    """The graph of a local scale a location, the scales, and the places if the map is redrawn by `density`."""
+    plan: Plan, density: FloatArray | None, ascent: bool, workers: int | None, progress: bool
+) -> tuple[Graph, IndexArray, IndexArray | None, npt.NDArray[np.uint8] | None]:
+    """The graph of a local scale a location; the scales, the places if the map is redrawn by `density`, and the rise of
+    each edge if edges have factors of their own."""
+    table = upper_part(plan.table) if ascent else plan.table
     if density is None:
-        place, first = None, first_scales(plan.locations, plan.cells, plan.table)
+        place, first = None, first_scales(plan.locations, plan.cells, table)
     else:
-        drawn = draw_cartogram(plan.locations, density, evening_radius(density, plan.table), progress=progress)
-        place, first = drawn.place, scales_of_density(drawn.density, plan.table)
+        drawn = draw_cartogram(plan.locations, density, evening_radius(density, table), progress=progress)
+        place, first = drawn.place, scales_of_density(drawn.density, table)
     neighbours = neighbours_between(plan.locations, plan.fence, place)
     sources = np.flatnonzero(plan.secret & (plan.fence == 0)).astype(np.int32)
     even = conformal_graph(neighbours, np.ones(plan.locations.n, np.int32))
-    require_connected_mass(even, plan.mass_units, plan.table, sources)
-    scale = solve_scales(first, neighbours, plan.mass_units, plan.table, sources, workers=workers, progress=progress)
-    return conformal_graph(neighbours, scale), scale, place
+    require_connected_mass(even, plan.mass_units, table, sources)
+    rise = None
+    scale = solve_scales(first, neighbours, plan.mass_units, table, sources, workers=workers, progress=progress)
+    if ascent:
+        scale, rise = fit_edges(
+            neighbours, scale, plan.mass_units, plan.table, sources, workers=workers, progress=progress
+        )
+    return conformal_graph(neighbours, scale, rise), scale, place, rise
 
 
 def _paper(

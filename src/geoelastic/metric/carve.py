@@ -22,6 +22,7 @@ from ..fences import fence_outlines, fences_to_cells, read_fences
 from ..levels import UNREACHABLE, IntArray, level_to_units, mass_to_units
 from ..locations import split
 from ..mass import Mass
+from .ascent import carry_rise, restore_edges
 from .build import certified, require_connected_mass
 from .cartogram import neighbours_between, place_parts
 from .conformal import conformal_graph, repair
@@ -57,11 +58,14 @@ def carve(
         nothing = _summary(metric, changed, fence > 0, 0, time.perf_counter() - begun)
         return replace(metric, certificate=metric.certificate | {"carve": nothing})
     place = None if metric.place is None else place_parts(metric.locations, metric.place, locations, parent)
-    bare = replace(metric, locations=locations, mass_units=units, fence=fence, place=place, certificate={}, relief=None)
-    affected = _affected(metric, np.unique(parent[changed]))[parent] & (fence == 0) & bare.secret
+    bare = replace(
+        metric, locations=locations, mass_units=units, fence=fence, place=place, rise=None, certificate={}, relief=None
+    )
+    near = _near(metric, np.unique(parent[changed]))
+    affected = _affected(metric, near)[parent] & (fence == 0) & bare.secret
     sources = np.flatnonzero(affected).astype(np.int32)
     if metric.scale is not None:
-        carved, moved = _carve_scales(bare, metric.scale, metric.fence, parent, sources, workers)
+        carved, moved = _carve_scales(bare, metric, metric.scale, parent, near, sources, workers)
     else:
         carved, moved = _carve_edges(bare, parent, affected, workers, progress)
     carved = certified(carved, only=sources, workers=workers, progress=progress)
@@ -86,9 +90,9 @@ def _fence_cells(metric: Metric, fences: Any, remove: set[int], mass: Mass | Non
     return fences_to_cells(metric.grid, shapes, units=units, least=least)
 
 
-def _affected(metric: Metric, changed: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Locations whose ball up to l_top may have met a changed location or, because lengths around it changed, its
-    neighbours' neighbours. Fence locations of the old metric have no edges: what touches them stands in for them."""
+def _near(metric: Metric, changed: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """What changed and, because lengths around it changed, its neighbours' neighbours. Fence locations of the old
+    metric have no edges: what touches them stands in for them."""
     near = np.zeros(metric.n, bool)
     near[changed] = True
     start, index = metric.locations.touching()
@@ -96,8 +100,13 @@ def _affected(metric: Metric, changed: npt.NDArray[Any]) -> npt.NDArray[np.bool_
         rows = np.flatnonzero(near)
         for i in rows:
             near[index[start[i] : start[i + 1]]] = True
-    seeds = np.flatnonzero(near).astype(np.int32)
+    return near
+
+
+def _affected(metric: Metric, near: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Locations whose ball up to l_top may have met what is `near` a change."""
     graph = metric.graph
+    seeds = np.flatnonzero(near).astype(np.int32)
     dist = kernels.distances_from_any(
         graph.start, graph.index, graph.weight, graph.buckets, seeds, level_to_units(metric.l_top)
     )
@@ -105,15 +114,23 @@ def _affected(metric: Metric, changed: npt.NDArray[Any]) -> npt.NDArray[np.bool_
 
 
 def _carve_scales(
-    metric: Metric, scale: IndexArray, old_fence: IndexArray, parent: IntArray, sources: IndexArray, workers: int | None
-) -> tuple[Metric, npt.NDArray[np.bool_]]:
-    neighbours = neighbours_between(metric.locations, metric.fence, metric.place)
-    start = np.where(old_fence[parent] > 0, 0, scale[parent]).astype(np.int32)
-    start = _filled(neighbours, start, (old_fence[parent] > 0) & (metric.fence == 0))
-    table = metric.requirement.table(metric.l_from, metric.l_top)
-    require_connected_mass(conformal_graph(neighbours, start), metric.mass_units, table, sources)
-    repaired = repair(neighbours, start, metric.mass_units, table, sources, workers=workers)
-    return replace(metric, graph=conformal_graph(neighbours, repaired), scale=repaired), repaired != scale[parent]
+    bare: Metric, before: Metric, scale: IndexArray, parent: IntArray, near: npt.NDArray[np.bool_],
+    sources: IndexArray, workers: int | None,
+) -> tuple[Metric, npt.NDArray[np.bool_]]:  # fmt: skip
+    neighbours = neighbours_between(bare.locations, bare.fence, bare.place)
+    fenced = before.fence[parent] > 0
+    start = np.where(fenced, 0, scale[parent]).astype(np.int32)
+    start = _filled(neighbours, start, fenced & (bare.fence == 0))
+    rise = None
+    if before.rise is not None:
+        origin = np.where(bare.locations.size == before.locations.size[parent], parent, -1)
+        rise = carry_rise(before.rise, before.locations.neighbours(before.fence), neighbours, origin)
+        rise = restore_edges(rise, before.graph, neighbours, start, origin, near)
+    table = bare.requirement.table(bare.l_from, bare.l_top)
+    require_connected_mass(conformal_graph(neighbours, start, rise), bare.mass_units, table, sources)
+    repaired = repair(neighbours, start, bare.mass_units, table, sources, rise=rise, workers=workers)
+    carved = replace(bare, graph=conformal_graph(neighbours, repaired, rise), scale=repaired, rise=rise)
+    return carved, repaired != scale[parent]
 
 
 def _filled(

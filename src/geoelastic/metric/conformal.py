@@ -33,6 +33,7 @@ from .threads import in_parts
 __all__ = ["conformal_graph", "first_scales", "repair", "scales_of_density", "solve_scales"]
 
 IndexArray = npt.NDArray[np.int32]
+RiseArray = npt.NDArray[np.uint8]
 BoolArray = npt.NDArray[np.bool_]
 
 #: Each sweep both ways looks at one location in `STRIDE` and moves its surroundings by r^GAIN; measured on made-up
@@ -44,10 +45,13 @@ SHRINK = 0.02
 _MAX_SCALE = 2**28
 
 
-def conformal_graph(neighbours: tuple[IntArray, IndexArray, IndexArray], scale: IndexArray) -> Graph:
-    """The graph that neighbours (start, index, length) and scales stand for."""
+def conformal_graph(
+    neighbours: tuple[IntArray, IndexArray, IndexArray], scale: IndexArray, rise: RiseArray | None = None
+) -> Graph:
+    """The graph that neighbours (start, index, length) and scales stand for; `rise`: edges' own factors (`ascent`)."""
     start, index, length = neighbours
-    return Graph(start, index, kernels.conformal_weights(start, index, length, scale))
+    weight = kernels.conformal_weights(start, index, length, scale)
+    return Graph(start, index, weight) if rise is None else Graph(*kernels.raise_edges(start, index, weight, rise))
 
 
 def solve_scales(
@@ -90,13 +94,14 @@ def repair(
     table: IntArray,
     sources: IndexArray,
     *,
+    rise: RiseArray | None = None,
     workers: int | None = None,
     on_sweep: Callable[[int], None] | None = None,
 ) -> IndexArray:
     """Shrink scales around each source that falls short until none does."""
     left, total = sources, sources.size
     while left.size:
-        factor, short = _shrink_factors(conformal_graph(neighbours, scale), mass_units, table, left, workers)
+        factor, short = _shrink_factors(conformal_graph(neighbours, scale, rise), mass_units, table, left, workers)
         if np.any(short) and not scale[factor < 1].any():
             factor = _widened(neighbours, factor)
             if not scale[factor < 1].any():

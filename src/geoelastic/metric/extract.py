@@ -22,6 +22,7 @@ from .. import _kernels as kernels
 from ..area import Area
 from ..errors import InputError, OutsideError
 from ..locations import Grid, Locations
+from .ascent import carry_rise
 from .build import certified
 from .cartogram import neighbours_between
 from .conformal import conformal_graph
@@ -114,19 +115,23 @@ def _numbers(metric: Metric, cut: Metric, box: tuple[int, int, int, int]) -> npt
 def _cut(metric: Metric, box: tuple[int, int, int, int]) -> Metric:
     locations, kept = metric.locations.cut(_part_grid(metric.grid, box), box[0], box[1])
     fence = _renumbered(metric.fence[kept])
+    scale = place = rise = None
     if metric.scale is not None:
         scale = np.ascontiguousarray(metric.scale[kept])
         place = None if metric.place is None else np.ascontiguousarray(metric.place[kept])
-        graph = conformal_graph(neighbours_between(locations, fence, place), scale)
+        neighbours = neighbours_between(locations, fence, place)
+        if metric.rise is not None:
+            rise = carry_rise(metric.rise, metric.locations.neighbours(metric.fence), neighbours, kept)
+        graph = conformal_graph(neighbours, scale, rise)
     else:
-        scale, place, new = None, None, np.full(metric.n, -1, np.int32)
+        new = np.full(metric.n, -1, np.int32)
         new[kept] = np.arange(kept.size, dtype=np.int32)
         tail, tip, weight = metric.graph.edges()
         inside = (new[tail] >= 0) & (new[tip] >= 0)
         graph = Graph.from_edges(locations.n, new[tail[inside]], new[tip[inside]], weight[inside]).simplified()
     return replace(
         metric, locations=locations, mass_units=np.ascontiguousarray(metric.mass_units[kept]), graph=graph, fence=fence,
-        scale=scale, place=place, frame_cells=0, framed=None, certificate={}, relief=None,
+        scale=scale, place=place, rise=rise, frame_cells=0, framed=None, certificate={}, relief=None,
     )  # fmt: skip
 
 

@@ -36,7 +36,8 @@ class Metric:
 
     `fence`: 0 outside, k inside fence k; inside a fence all distances are 0, across it they are infinite. `scale`:
     the local scales of a conformal metric, from which its graph is computed; `place`: where its locations lie on the
-    map that was redrawn for it (`cartogram`), if it was. `framed`: cells, (rows, cols), that belong to the frame
+    map that was redrawn for it (`cartogram`), if it was; `rise`: its edges' own factors (`ascent`), one a pair of
+    neighbours i < j in the order of their rows. `framed`: cells, (rows, cols), that belong to the frame
     besides the outer `frame_cells`: the border of a cut, where verification failed.
     `certificate`: what was verified. `info`: where the mass comes from. `relief`: heights that let reports use more
     than half of each distance (`relief.Relief`).
@@ -54,12 +55,13 @@ class Metric:
     framed: BoolArray | None = None
     scale: IndexArray | None = None
     place: IndexArray | None = None
+    rise: npt.NDArray[np.uint8] | None = None
     certificate: dict[str, Any] = field(default_factory=dict)
     info: dict[str, Any] = field(default_factory=dict)
     relief: Relief | None = None
 
     def __post_init__(self) -> None:
-        for array in (self.mass_units, self.fence, self.scale, self.place, self.framed):
+        for array in (self.mass_units, self.fence, self.scale, self.place, self.rise, self.framed):
             if array is not None:
                 array.setflags(write=False)
 

@@ -77,4 +77,6 @@ def reporting_metric(metric: Metric) -> Metric:
         return metric
     metric.relief.require_fit(metric)
     graph = lowered(metric.graph, metric.relief.height)
-    return replace(metric, graph=graph, method="lowered", scale=None, place=None, relief=None, certificate={})
+    return replace(
+        metric, graph=graph, method="lowered", scale=None, place=None, rise=None, relief=None, certificate={}
+    )

@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Edges with a factor of their own: how far each may rise while every ball holds, and paths that are made shorter.
+
+Let a source's vertices be y_0, y_1, ... by distance. Vertex y_k is *due* at the first level that the mass of those
+before it does not cover. If every y_k arrives by its due level, the ball holds at every level, whatever else changes:
+at level D it holds all that are due by then, and their mass covers D. So an edge may rise by the factor f if, for every
+y behind it in the source's shortest-path tree, f x distance of y <= due level of y. `metric.ascent` says what is
+done with that.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from .paths import UNREACHABLE
+
+#: Fractional bits of an edge's factor, its *rise*; a rise of 0 is no edge, and none is larger than this.
+RISE_BITS, MOST_RISE = 7, 255
+#: Fractional bits of a limit: by how much an edge may rise.
+LIMIT_BITS = 20
+#: What stands for a limit where an edge is in no tree, and where a path between its ends is shorter: no tree has that.
+STAYS, LONGER = np.int32(2**31 - 1), np.int32(0)
+_MOST_LIMIT = np.int64(2**31 - 2)
+
+#: `shorten_paths` looks up to this many times the level at which a ball falls short; whatever lies closer beyond that
+#: level than so many units counts as equally near.
+_BEYOND, _NEAR = 1.8, 20.0
+
+
+@njit(cache=True, nogil=True)
+def raise_edges(start, index, weight, rise):
+    """The graph whose edges are floor(rise x weight / 2^RISE_BITS), without those of rise 0: start, index, weight.
+
+    `rise`: one a pair i < j, in the order of the rows. Rows are in increasing order, so the lesser neighbours of a
+    vertex come first in its row and are met in order.
+    """
+    n = start.size - 1
+    met = start[:-1].copy()
+    factor = np.empty(index.size, np.int32)
+    edge = 0
+    begin = np.zeros(n + 1, np.int64)
+    for i in range(n):
+        for a in range(met[i], start[i + 1]):
+            factor[a] = factor[met[index[a]]] = rise[edge]
+            met[index[a]] += 1
+            edge += 1
+        kept = 0
+        for a in range(start[i], start[i + 1]):
+            kept += factor[a] > 0
+        begin[i + 1] = begin[i] + kept
+    target, level = np.empty(begin[n], np.int32), np.empty(begin[n], np.int32)
+    used = 0
+    for a in range(index.size):
+        if factor[a] > 0:
+            target[used], level[used] = index[a], (np.int64(weight[a]) * factor[a]) >> RISE_BITS
+            used += 1
+    return begin, target, level
+
+
+@njit(cache=True, nogil=True)
+def least_of_both(start, index, value):
+    """The lesser value of the two arcs of each pair i < j, in the order of the rows."""
+    met = start[:-1].copy()
+    least = np.empty(index.size // 2, value.dtype)
+    edge = 0
+    for i in range(start.size - 1):
+        for a in range(met[i], start[i + 1]):
+            least[edge] = min(value[a], value[met[index[a]]])
+            met[index[a]] += 1
+            edge += 1
+    return least
+
+
+@njit(cache=True, nogil=True)
+def rise_limits(start, index, weight, mass, buckets, table, sources):
+    """For each arc, the least (due level of y) / (distance of y) over all sources and all y behind it in the source's
+    tree, rounded down; or STAYS or LONGER."""
+    space = _tree_workspace(start.size - 1, index.size, buckets)
+    dist, parent, via, order = space[0], space[1], space[2], space[3]
+    slack = np.empty(start.size - 1, np.int32)
+    limit = np.full(index.size, STAYS, np.int32)
+    top = np.int64(table.size - 1)
+    for source in sources:
+        count, entries = _grow_tree(start, index, weight, mass, source, top, table[top], *space)
+        inside, due = np.int64(0), np.int64(0)
+        for k in range(count):
+            y = np.uint64(order[k])
+            while table[due] <= inside:  # ends: what is inside before the last vertex is not enough
+                due += 1
+            slack[y] = min(_MOST_LIMIT, (due << LIMIT_BITS) // max(np.int64(dist[y]), 1))
+            inside += mass[y]
+        for k in range(count - 1, 0, -1):
+            y = np.uint64(order[k])
+            arc, tail = np.uint64(via[y]), np.uint64(parent[y])
+            limit[arc] = min(limit[arc], slack[y])
+            slack[tail] = min(slack[tail], slack[y])
+        for a in range(start[source], start[source + 1]):
+            if dist[index[a]] < weight[a]:
+                limit[a] = LONGER
+        _clear_tree(entries, *space)
+    return limit
+
+
+@njit(cache=True, nogil=True)
+def shorten_paths(start, index, full, mass, buckets, table, sources):
+    """From each source in turn, as long as its ball falls short of the table: one path that ends just too late is made
+    short enough, edge by edge in proportion. Edges begin at their `full` weight. Returns the rise of each pair i < j,
+    in the order of the rows, and which sources still fall short.
+    """
+    space = _tree_workspace(start.size - 1, index.size, buckets)
+    weight, twin = full.copy(), _twins(start, index)
+    rise = np.full(index.size, 1 << RISE_BITS, np.uint8)
+    short = np.zeros(sources.size, np.bool_)
+    top = np.int64(table.size - 1)
+    for s in range(sources.size):
+        while True:
+            count, entries = _grow_tree(start, index, weight, mass, sources[s], top, table[top], *space)
+            due = _first_missed(mass, table, space[0], space[3], count)
+            _clear_tree(entries, *space)
+            if due > top:
+                break
+            far = np.int64(due * _BEYOND)
+            count, entries = _grow_tree(start, index, weight, mass, sources[s], far, np.int64(2**62), *space)
+            end = _cheapest(mass, space[0], space[3], count, due)
+            arrived = end >= 0 and _shorten(end, due, full, weight, rise, twin, space[0], space[1], space[2])
+            _clear_tree(entries, *space)
+            if not arrived:
+                short[s] = True
+                break
+    return least_of_both(start, index, rise), short
+
+
+@njit(cache=True, nogil=True)
+def _cheapest(mass, dist, order, count, due):
+    """The vertex beyond `due` that brings much mass for little: the largest sqrt(mass) / (what it comes too late by);
+    -1 if there is none."""
+    best, end = 0.0, np.int64(-1)
+    for k in range(count):
+        v = order[k]
+        if dist[v] > due:
+            worth = math.sqrt(mass[v]) / (dist[v] - due + _NEAR)
+            if worth > best:
+                best, end = worth, np.int64(v)
+    return end
+
+
+@njit(cache=True, nogil=True)
+def _shorten(end, due, full, weight, rise, twin, dist, parent, via):
+    """Multiply the edges of the path to `end` by due / its length, rounded down. Returns whether it arrives by `due`,
+    which edges of the least rise may prevent."""
+    whole, length = np.int64(dist[end]), np.int64(0)
+    while dist[end] > 0:
+        arc = via[end]
+        allowed = weight[arc] * due // whole
+        lower = (((allowed + 1) << RISE_BITS) - 1) // max(np.int64(full[arc]), 1)
+        rise[arc] = max(1, min(np.int64(rise[arc]), lower))
+        weight[arc] = (np.int64(full[arc]) * rise[arc]) >> RISE_BITS
+        rise[twin[arc]], weight[twin[arc]] = rise[arc], weight[arc]
+        length += weight[arc]
+        end = np.int64(parent[end])
+    return length <= due
+
+
+@njit(cache=True, nogil=True)
+def _twins(start, index):
+    """Each arc's other direction."""
+    met = start[:-1].copy()
+    twin = np.empty(index.size, np.int64)
+    for i in range(start.size - 1):
+        for a in range(met[i], start[i + 1]):
+            b = met[index[a]]
+            twin[a], twin[b] = b, a
+            met[index[a]] += 1
+    return twin
+
+
+@njit(cache=True, nogil=True)
+def _first_missed(mass, table, dist, order, count):
+    """The first level that a ball does not cover; the table's size if there is none."""
+    inside, due = np.int64(0), np.int64(0)
+    for k in range(count + 1):
+        while due < table.size and table[due] <= inside:
+            due += 1
+        if k == count or due == table.size or dist[order[k]] > due:
+            break
+        inside += mass[order[k]]
+    return due
+
+
+@njit(cache=True, nogil=True)
+def _tree_workspace(vertices, arcs, buckets):
+    """Arrays of a search that remembers its ways: dist, parent, via (the arc from the parent), order, and the queue's
+    head, entry_vertex, entry_next."""
+    return (
+        np.full(vertices, UNREACHABLE, np.int32),
+        np.empty(vertices, np.int32),
+        np.empty(vertices, np.int32),
+        np.empty(vertices, np.int32),
+        np.full(buckets, -1, np.int32),
+        np.empty(arcs + 1, np.int32),
+        np.empty(arcs + 1, np.int32),
+    )
+
+
+@njit(cache=True, nogil=True)
+def _grow_tree(
+    start, index, weight, mass, source, top, enough, dist, parent, via, order, head, entry_vertex, entry_next
+):
+    """A shortest-path tree up to distance `top`, or until its mass is `enough`. Returns how many vertices it has (in
+    `order`, parents first) and how many entries of the queue it used."""
+    mask = np.int64(head.size - 1)
+    dist[source] = 0
+    entry_vertex[0], entry_next[0], head[0] = source, -1, 0
+    d, used, count, live, inside = np.int64(0), np.int64(1), np.int64(0), np.int64(1), np.int64(0)
+    while live > 0 and d <= top and inside < enough:
+        slot = np.uint64(d & mask)
+        if head[slot] < 0:
+            d += 1
+            continue
+        entry = np.uint64(head[slot])
+        head[slot] = entry_next[entry]
+        live -= 1
+        v = np.uint64(entry_vertex[entry])
+        if dist[v] != d:
+            continue
+        order[np.uint64(count)] = v
+        count += 1
+        inside += mass[v]
+        for a in range(np.uint64(start[v]), np.uint64(start[v + np.uint64(1)])):
+            u = np.uint64(index[a])
+            through = d + weight[a]
+            if through < dist[u] and through <= top:
+                dist[u], parent[u], via[u] = through, v, a
+                slot = np.uint64(through & mask)
+                entry_vertex[np.uint64(used)] = u
+                entry_next[np.uint64(used)] = head[slot]
+                head[slot] = used
+                used += 1
+                live += 1
+    return count, used
+
+
+@njit(cache=True, nogil=True)
+def _clear_tree(entries, dist, parent, via, order, head, entry_vertex, entry_next):
+    """Make the workspace ready for the next source."""
+    head[:] = -1
+    for e in range(entries):
+        dist[entry_vertex[e]] = UNREACHABLE
