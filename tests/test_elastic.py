@@ -12,8 +12,8 @@ import pytest
 import geoelastic as ge
 from geoelastic.fences import disc
 from geoelastic.mechanism.sampler import Line, Sampler, draw_full
-from geoelastic.mechanism.weights import HALF, WHOLE, make_weights
 from geoelastic.metric.part import OnePart
+from geoelastic.metric.weights import HALF, WHOLE, make_weights
 from geoelastic.randomness import uniform_below
 from maps import PARIS, small_metric
 from reference.layouts import mean_distance

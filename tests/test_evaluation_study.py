@@ -39,8 +39,8 @@ from geoelastic.evaluation.utility import measure_utility
 from geoelastic.fences import disc
 from geoelastic.mass import Mass, mass_from_quality
 from geoelastic.mechanism import ElasticMechanism
-from geoelastic.mechanism.sharpen import sharpen
 from geoelastic.metric import build_metric
+from geoelastic.metric.sharpen import sharpen
 from geoelastic.quality import quality_from_source
 from geoelastic.sources.checkins import read_checkins
 

@@ -14,8 +14,8 @@ import pytest
 import geoelastic as ge
 from geoelastic.fences import disc
 from geoelastic.locations import Grid, uniform
-from geoelastic.mechanism.weights import HALF, make_weights
 from geoelastic.metric import Graph, Metric
+from geoelastic.metric.weights import HALF, make_weights
 from maps import PARIS, small_mass, small_metric
 from reference.mechanism import exact_probabilities, exact_rows, exp_lower, exp_upper, worst_use
 

@@ -13,8 +13,8 @@ from geoelastic import _kernels as kernels
 from geoelastic.fences import disc
 from geoelastic.mechanism import shared
 from geoelastic.mechanism.shared import BITS, RADIUS, ceiling, groups_of, threshold
-from geoelastic.mechanism.weights import make_weights
 from geoelastic.metric.part import Part
+from geoelastic.metric.weights import make_weights
 from maps import PARIS, small_metric
 from reference.mechanism import exact_probabilities
 from statistical.toolbox import assert_draws

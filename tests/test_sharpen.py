@@ -15,11 +15,14 @@ import geoelastic as ge
 from geoelastic.cli import main
 from geoelastic.errors import FileError, InputError
 from geoelastic.fences import disc
-from geoelastic.mechanism import sharpen as sharpen_module
+from geoelastic.mechanism.errors import weight_totals
 from geoelastic.mechanism.portable import load_mechanism, mechanism_bytes, save_mechanism
-from geoelastic.mechanism.sharpen import check_relief, sharpen
 from geoelastic.mechanism.sticky import Sticky
+from geoelastic.metric import sharpen as sharpen_module
+from geoelastic.metric.measures import output_measure
 from geoelastic.metric.relief import Relief, lowered
+from geoelastic.metric.sharpen import sharpen
+from geoelastic.metric.verify_relief import check_relief
 from maps import PARIS, small_mass, small_metric
 from reference.mechanism import exact_rows, worst_use
 from statistical.toolbox import NEVER, assert_chi_square
@@ -87,6 +90,72 @@ def test_the_check_is_the_definition_on_every_edge(city, sharp):
     assert report["edges"] == len(used)
     assert report["worst"] >= np.nanmax(used) - 1e-6
     assert np.nanmax(used) <= 1
+
+
+def test_heights_that_are_wrong_by_a_little_are_found(city, sharp):
+    """One height is moved by more and more units: the check never passes where S by its definition fails, and it fails
+    little before."""
+    tail, tip, weight = city.graph.edges()
+    middle = int(np.flatnonzero(city.secret)[city.n // 2])
+    around = np.zeros(city.n, bool)
+    around[np.concatenate([[middle], tip[tail == middle], tail[tip == middle]])] = True
+    said = []
+    for more in (0, 10, 20, 40, 80, 160):
+        height = sharp.relief.height.copy()
+        height[middle] += more
+        spoilt = replace(sharp, relief=replace(sharp.relief, height=height))
+        mechanism = ge.ElasticMechanism(spoilt)
+        totals = weight_totals(mechanism, [mechanism.weights], only=around)[:, 0]
+        log_total = np.log(np.where(around, totals, np.nan))
+        low = mechanism.reporting.graph.edges()[2]
+        used = low + np.abs(log_total[tail] - log_total[tip]) * 2**13
+        exact = bool(np.nanmax(used / weight) <= 1)
+        said.append((exact, check_relief(spoilt)["ok"]))
+    assert said[0] == (True, True)
+    assert said[-1] == (False, False)
+    assert all(exact or not checked for exact, checked in said)
+    assert sum(exact != checked for exact, checked in said) <= 1
+
+
+def test_the_heights_do_not_depend_on_the_number_of_threads(city, sharp):
+    assert np.array_equal(sharpen(city, workers=1).relief.height, sharp.relief.height)
+    assert np.array_equal(sharpen(city, workers=3).relief.height, sharp.relief.height)
+
+
+@pytest.fixture(scope="module")
+def strip():
+    """A valley thirty times as long as wide, with towns in it: most of it is beyond any search."""
+    rng = np.random.default_rng(11)
+    cells = 0.02 + 0.2 * rng.random((8, 240)) ** 4
+    for town in (30, 110, 190):
+        cells[2:6, town : town + 8] += 0.5
+    return ge.build_metric(ge.Mass.from_array(cells, cell_m=100, origin=PARIS), l_top=0.8, frame=0.0)
+
+
+@pytest.mark.parametrize("output", ["mass", "mass^2"])
+def test_what_lies_beyond_the_searches_is_bounded(strip, output):
+    """The inequality by full sums, on a map of which a search sees a small part."""
+    sharp = sharpen(strip, output=output)
+    mechanism = ge.ElasticMechanism(sharp, output=output)
+    farthest = strip.distances_from(0).max()
+    assert farthest > 3 * sharpen_module.CERTIFY
+    totals = weight_totals(mechanism, [mechanism.weights])[:, 0]
+    log_total = np.log(totals) * 2**13
+    tail, tip, weight = strip.graph.edges()
+    used = (mechanism.reporting.graph.edges()[2] + np.abs(log_total[tail] - log_total[tip])) / weight
+    assert used.max() <= sharp.relief.certificate["worst"] <= 1
+    assert used.max() > 0.9
+    report = check_relief(sharp)
+    assert report["ok"]
+    assert used.max() <= report["worst"] <= 1
+
+
+def test_the_measure_that_is_sampled_is_the_one_that_is_checked(city, sharp):
+    measure = output_measure(city, "mass")
+    assert check_relief(sharp, measure)["ok"]
+    peaked = measure.copy()
+    peaked[city.n // 2] = 2**30
+    assert not check_relief(sharp, peaked)["ok"]
 
 
 def test_lowered_weights_by_hand(city):
@@ -231,8 +300,11 @@ def test_an_interrupted_run_goes_on(tmp_path, city, monkeypatch):
     part = tmp_path / "m.geoelastic.part"
     assert part.exists()
     monkeypatch.undo()
-    whole, rest = sharpen(city), json.loads(geoelastic("sharpen", path, "--json").stdout)
-    assert rest["passes"] < whole.relief.certificate["passes"]
+    whole, looks = sharpen(city), []
+    totals = sharpen_module.totals_within
+    monkeypatch.setattr(sharpen_module, "totals_within", lambda *a, **o: looks.append(a[3]) or totals(*a, **o))
+    rest = json.loads(geoelastic("sharpen", path, "--json").stdout)
+    assert rest["passes"] == len(looks) + 1 == whole.relief.certificate["passes"]
     assert np.array_equal(ge.load(path).relief.height, whole.relief.height)
     assert not part.exists()
     sharpened = path.read_bytes()

@@ -3,7 +3,7 @@
 
 const TOP = 1n << 31n;
 
-/** The table of an exponent numerator/denominator; mechanism/weights.py proves what it promises. */
+/** The table of an exponent numerator/denominator; metric/weights.py proves what it promises. */
 export function makeWeights(numerator, denominator) {
   const a = BigInt(numerator);
   const b = BigInt(denominator) << 13n;

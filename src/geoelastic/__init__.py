@@ -82,7 +82,7 @@ _EXPORTS = {
     "sanitize_frame": "reports.tables",
     "save_mechanism": "mechanism.portable",
     "save_quality": "quality",
-    "sharpen": "mechanism.sharpen",
+    "sharpen": "metric.sharpen",
     "suggest_fences": "fences.suggest",
     "synthetic_quality": "quality",
     "update_tiles": "tiles",

@@ -24,8 +24,8 @@ from .mass import Mass, mass_from_quality
 from .mass.mass import disc_sums
 from .mechanism import ElasticMechanism, SeededRandom
 from .mechanism.laplace import PlanarLaplace
-from .mechanism.sharpen import sharpen
 from .metric import AnyMetric, build_metric
+from .metric.sharpen import sharpen
 from .progress import Bar, progress_bar
 from .quality import Quality, synthetic_quality
 from .store import write_bytes

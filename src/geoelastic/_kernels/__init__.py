@@ -50,8 +50,10 @@ from .rings import simple_rings
 from .sampling import add_to_shells, find_in_shell, mean_distance, mean_distances, to_first_frontier
 from .tides import TOGETHER, lane_kind, tide, tide_workspace
 from .tiles import assemble, met_flags
+from .totals import near_totals
 from .traces import FLOOR_SHELLS, SUM_BLOCK, block_sums, filter_steps, trace_weights
 from .verify import adjacency, check_balls
+from .verify_sums import sums_up_to
 
 __all__ = [
     "ENTRIES",
@@ -99,6 +101,7 @@ __all__ = [
     "mean_distances",
     "merge_edges",
     "met_flags",
+    "near_totals",
     "neighbours",
     "paint_owner",
     "paper_pass",
@@ -113,6 +116,7 @@ __all__ = [
     "shrink_factors",
     "simple_rings",
     "square_masses",
+    "sums_up_to",
     "tide",
     "tide_workspace",
     "to_first_frontier",

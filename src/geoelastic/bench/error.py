@@ -16,8 +16,8 @@ import numpy as np
 
 from ..levels import FloatArray
 from ..mechanism import ElasticMechanism
-from ..mechanism.sharpen import sharpen
 from ..metric import Metric, build_metric
+from ..metric.sharpen import sharpen
 from ..progress import progress_bar
 from ._tools import markdown, synthetic_mass, timed, warm_up
 

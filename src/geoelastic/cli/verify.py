@@ -34,7 +34,7 @@ def command(file: str, every: bool, sample: int | None, workers: int | None) -> 
     certificate = verify(metric, sample=sample, workers=workers, progress=show_progress())
     lines = certificate_lines(certificate)
     if metric.relief is not None:
-        from ..mechanism.sharpen import check_relief
+        from ..metric.verify_relief import check_relief
 
         relief = check_relief(metric, sample=sample, workers=workers, progress=show_progress())
         certificate |= {"ok": certificate["ok"] and relief["ok"], "relief": relief}

@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from ..errors import InputError, require_positive
 from ..levels import UNREACHABLE, FloatArray, IntArray, level_to_units
-from ..mechanism.measures import output_measure
-from ..mechanism.weights import HALF, WHOLE, Weights, make_weights
+from ..metric.measures import output_measure
+from ..metric.weights import HALF, WHOLE, Weights, make_weights
 from ..progress import progress_bar
 from .areas import StudyArea
 from .channel import Channel, Outputs, channel_from_matrix

@@ -22,14 +22,14 @@ from .. import _kernels as kernels
 from ..errors import FrameError, require_count
 from ..levels import UNREACHABLE, FloatArray, IntArray
 from ..metric import AnyMetric, Metric
+from ..metric.measures import output_measure
 from ..metric.part import OnePart, Parts, require_reach
 from ..metric.relief import reporting_metric
 from ..metric.threads import worker_count
+from ..metric.weights import HALF, WHOLE, make_weights
 from ..randomness import RandomSource, SeededRandom, SystemRandom
-from .measures import output_measure
 from .sampler import Sampler, draw_full
 from .shared import Group, SharedSampler, groups_of
-from .weights import HALF, WHOLE, make_weights
 
 __all__ = ["ElasticMechanism"]
 

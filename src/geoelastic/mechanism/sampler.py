@@ -28,8 +28,8 @@ import numpy.typing as npt
 from .. import _kernels as kernels
 from ..levels import LEVEL_BITS, IntArray
 from ..metric.part import Part, Parts, Rest
+from ..metric.weights import Weights
 from ..randomness import RandomSource
-from .weights import Weights
 
 __all__ = ["Line", "Sampler", "draw_full"]
 

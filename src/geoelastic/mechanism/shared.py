@@ -27,9 +27,9 @@ import numpy.typing as npt
 from .. import _kernels as kernels
 from ..levels import LEVEL_BITS, IntArray
 from ..metric.part import Part
+from ..metric.weights import Weights
 from ..randomness import RandomSource
 from .sampler import Line, Sampler
-from .weights import Weights
 
 __all__ = ["Group", "SharedSampler", "ceiling", "groups_of", "threshold"]
 

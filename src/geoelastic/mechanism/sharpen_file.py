@@ -13,13 +13,12 @@ import numpy as np
 import pyarrow as pa
 
 from ..errors import FileError
-from ..levels import FloatArray
 from ..metric import Metric
 from ..metric.relief import Relief
+from ..metric.sharpen import Heights, sharpen
 from ..opening import load
 from ..store import read_container, require_writable, write_container
 from .elastic import ElasticMechanism
-from .sharpen import sharpen
 
 __all__ = ["sharpen_file"]
 
@@ -45,8 +44,9 @@ def sharpen_file(
     kept = Path(f"{os.fspath(target)}.part")
     key = f"{Relief.key(metric)}|{measure}"
 
-    def keep(height: FloatArray) -> None:
-        write_container(kept, _KIND, {"key": key}, {"locations": pa.table({"height": height})})
+    def keep(state: Heights) -> None:
+        manifest = {"key": key, "passes": state.passes}
+        write_container(kept, _KIND, manifest, {"locations": pa.table({"height": state.height})})
 
     if resume and metric.relief is not None and f"{metric.relief.made_for}|{metric.relief.output}" == key:
         sharp = metric
@@ -71,12 +71,14 @@ def sharpen_file(
     }  # fmt: skip
 
 
-def _kept(path: Path, key: str) -> FloatArray | None:
+def _kept(path: Path, key: str) -> Heights | None:
     """The heights of an interrupted run for the same metric and measure."""
     if not path.exists():
         return None
     manifest, tables = read_container(path, kind=_KIND)
-    return np.array(tables["locations"]["height"]) if manifest["key"] == key else None
+    if manifest["key"] != key:
+        return None
+    return Heights(np.array(tables["locations"]["height"]), manifest["passes"])
 
 
 def _places(metric: Metric) -> Any:

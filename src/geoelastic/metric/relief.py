@@ -4,7 +4,7 @@
 The exponential mechanism with weights e^(-d/2) spends half of every distance on its weights and keeps the other half
 for its normaliser S, which could change as much. It hardly ever does. With a height h close to ln S, reports can go by
 the *lowered* graph, whose edges are shorter by the difference of the heights of their ends and by no more (a little
-slack aside), and use all of its distances. `mechanism.sharpen` finds the heights and says why the guarantee stands.
+slack aside), and use all of its distances. `metric.sharpen` finds the heights and says why the guarantee stands.
 """
 
 from __future__ import annotations
@@ -64,10 +64,9 @@ class Relief:
 
 def lowered(graph: Graph, height: npt.NDArray[Any]) -> Graph:
     """The graph with weights w - floor(w / 2^7) - 4 - |difference of heights|, at least 0."""
-    level = height.astype(np.int32)
-    tail = np.repeat(level, np.diff(graph.start))
-    slope = np.abs(tail - level[graph.index])
-    weight = np.maximum(graph.weight - (graph.weight >> SLACK_BITS) - SLACK_UNITS - slope, 0)
+    level = height.astype(np.int64)
+    slope = np.abs(np.repeat(level, np.diff(graph.start)) - level[graph.index])
+    weight = np.maximum(graph.weight - (graph.weight >> SLACK_BITS) - SLACK_UNITS - slope, 0).astype(np.int32)
     return Graph(graph.start, graph.index, weight)
 
 

@@ -10,8 +10,8 @@ from ..area import Area
 from ..errors import InputError
 from ..mechanism import ElasticMechanism
 from ..mechanism.portable import save_mechanism
-from ..mechanism.sharpen import sharpen
 from ..metric.extract import extract
+from ..metric.sharpen import sharpen
 from ..opening import load
 from ..store import write_bytes
 from .bundle import bundle

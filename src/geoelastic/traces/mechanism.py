@@ -21,8 +21,8 @@ import numpy as np
 from ..accounts.accounting import DELTA, Cost, rho_to_epsilon
 from ..errors import FrameError, InputError, require_positive
 from ..levels import UNREACHABLE, IntArray, units_to_level
-from ..mechanism.measures import output_measure
-from ..mechanism.weights import make_weights
+from ..metric.measures import output_measure
+from ..metric.weights import make_weights
 from ..randomness import RandomSource, SystemRandom
 from ..reports.placement import Placement
 from ..sources.traces import Trace

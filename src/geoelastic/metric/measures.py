@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..errors import InputError, require_nonnegative
 from ..levels import FloatArray, IntArray
-from ..metric import Metric
+from .metric import Metric
 
 __all__ = ["MEASURES", "output_measure"]
 

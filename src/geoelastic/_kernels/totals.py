@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Normalisers S(x) from what is near x, for many sources at once.
+
+Sources that lie close together, a group G, share a search. Let r(z) be the distance of z from the nearest of them; one
+search finds it, and the order in which it settles is the order of rows. Row z has a lane for each source x, which holds
+d(x, z) - r(z): never negative, at most the width of the group, and so in sixteen bits however far the search goes. An
+edge from v to z adds its length + r(v) - r(z), which is not negative either. Sweeps run outwards, where a row takes
+from rows before it, and inwards, where it takes from rows after it (Yen 1970), until none changes: then no lane of any
+row can be improved, which makes it the distance. What is close to the group is settled first: hardly anything farther
+out has to be looked at twice.
+"""
+
+import numpy as np
+from numba import njit
+
+from .paths import LIVE, MASS, SETTLED, UNREACHABLE, clear, expand, insert, workspace
+
+#: Sources that share a search.
+SIDE_BY_SIDE = 128
+#: Lanes hold less than this; it means at least this much. Twice it fits sixteen bits.
+FULL = 2**15 - 1
+#: Rows nearer than this many units (two levels) are settled before the others.
+CORE = 2**14
+#: The tail is looked at so many units (half a level) at a time, until what is left is below one part in LEFT of it.
+STRETCH, LEFT = 2**12, 32
+
+
+@njit(cache=True, nogil=True)
+def near_totals(start, index, weight, buckets, measure, table, bound, sources, tail):
+    """For each source x, up to d < `bound`: N(x) = sum of measure (w(d) - w(bound)), the measure within; and an upper
+    bound of the sum of measure w(max(d, bound)) over all that x reaches, the same for each source of a group (0 unless
+    `tail`).
+
+    `table` holds w up to some distance beyond `bound`; w never increases. Sources that are close together should follow
+    one another, and those of one component. All sums are of at most n terms, which are not negative, in double
+    precision: relative errors are below (n + 3) 2^-53.
+    """
+    near = np.zeros(sources.size)
+    within = np.zeros(sources.size)
+    most = np.zeros(sources.size)
+    space = workspace(start.size - 1, index.size + SIDE_BY_SIDE, buckets)
+    number = np.full(start.size - 1, -1, np.int32)
+    total = np.int64(0)
+    for amount in measure:
+        total += amount
+    shifted = table[: bound + 1] - table[bound]
+    first, size = 0, SIDE_BY_SIDE
+    while first < sources.size:
+        group = sources[first : first + size]
+        region, away, far = _region(start, index, weight, measure, table, bound, group, tail, total, space)
+        for k in range(region.size):
+            number[region[k]] = k
+        rows = _rows(start, index, weight, group, region, away, number)
+        for k in range(region.size):
+            number[region[k]] = -1
+        if group.size > 1 and _overflows(rows, away, bound):
+            size = group.size // 2  # too wide for sixteen bits; alone a source is at no distance from itself
+            continue
+        _add_up(rows, away, measure, region, shifted, near[first : first + size], within[first : first + size])
+        most[first : first + size] = far
+        first += group.size
+        size = SIDE_BY_SIDE
+    return near, within, most
+
+
+@njit(cache=True, nogil=True)
+def _region(start, index, weight, measure, table, bound, group, tail, total, space):
+    """The vertices nearer than `bound` to the group, by distance; their distances; the bound of the tail."""
+    dist, head, entry_vertex, entry_next, order, state = space
+    state[:] = 0
+    for source in group:
+        insert(source, np.int64(0), dist, head, entry_vertex, entry_next, state)
+    limit = np.int64(bound - 1)
+    horizon = np.int64(UNREACHABLE - 1) if tail else limit
+    expand(start, index, weight, measure, *space, limit, horizon, np.int64(2**62))
+    region = order[: state[SETTLED]].copy()
+    away = dist[region]
+    far = 0.0
+    if tail:
+        far = table[bound] * state[MASS]
+        while state[LIVE] > 0 and table[limit + 1] * (total - state[MASS]) * LEFT > far and limit < table.size - 2:
+            settled = state[SETTLED]
+            limit = min(limit + STRETCH, np.int64(table.size - 2))
+            expand(start, index, weight, measure, *space, limit, horizon, np.int64(2**62))
+            for k in range(settled, state[SETTLED]):
+                v = order[k]
+                far += table[dist[v]] * measure[v]
+        if state[LIVE] > 0:
+            far += table[limit + 1] * (total - state[MASS])
+    clear(dist, head, entry_vertex, state)
+    return region, away, far
+
+
+@njit(cache=True, nogil=True)
+def _rows(start, index, weight, group, region, away, number):
+    """d(x, z) - r(z) for every z of the region, in rows of a lane per source x; lanes left over repeat the last."""
+    edges = _edges_within(start, index, weight, region, away, number)
+    rows = np.full(region.size * SIDE_BY_SIDE, FULL, np.uint16)
+    for lane in range(SIDE_BY_SIDE):
+        rows[number[group[min(lane, group.size - 1)]] * SIDE_BY_SIDE + lane] = 0
+    outward = np.ones(region.size, np.uint8)  # rows that may gain from rows before them
+    inward = np.ones(region.size, np.uint8)  # rows that may gain from rows after them
+    row = np.empty(SIDE_BY_SIDE, np.uint16)
+    core = np.searchsorted(away, CORE)
+    _settle(core, edges, rows, outward, inward, row)
+    _settle(region.size, edges, rows, outward, inward, row)
+    return rows
+
+
+@njit(cache=True, nogil=True)
+def _edges_within(start, index, weight, region, away, number):
+    """The edges between vertices of the region as rows see them: those of row k to rows before it are begin[k] to
+    before[k], those to rows after it after[k] to begin[k + 1]; the other end, and what it costs to come from there."""
+    begin = np.empty(region.size + 1, np.int32)
+    begin[0] = 0
+    for k in range(region.size):
+        begin[k + 1] = begin[k] + start[region[k] + 1] - start[region[k]]
+    before = np.empty(region.size, np.int32)
+    after = np.empty(region.size, np.int32)
+    other = np.empty(begin[region.size], np.uint32)
+    cost = np.empty(begin[region.size], np.uint16)
+    for k in range(np.uint64(region.size)):
+        v = np.uint64(region[k])
+        low, high = np.uint64(begin[k]), np.uint64(begin[k + np.uint64(1)])
+        for a in range(np.uint64(start[v]), np.uint64(start[v + np.uint64(1)])):
+            j = number[np.uint64(index[a])]
+            if j >= 0:
+                at = low
+                if np.uint64(j) < k:
+                    low += np.uint64(1)
+                else:
+                    high -= np.uint64(1)
+                    at = high
+                other[at] = j
+                # what costs too much brings nothing, but changes must still be told to the other end
+                cost[at] = min(np.int64(weight[a]) + away[np.uint64(j)] - away[k], FULL)
+        before[k], after[k] = low, high
+    return begin, before, after, other, cost
+
+
+@njit(cache=True, nogil=True)
+def _settle(count, edges, rows, outward, inward, row):
+    """Sweep over the first `count` rows, outwards and inwards in turn, until none of them changes."""
+    begin, before, after, other, cost = edges
+    changed = True
+    while changed:
+        changed = False
+        for step in range(2 * count):
+            out = step < count
+            k = np.uint64(step if out else 2 * count - 1 - step)
+            due = outward if out else inward
+            if due[k]:
+                due[k] = 0
+                low, high = (begin[k], before[k]) if out else (after[k], begin[k + np.uint64(1)])
+                if _pull(k, low, high, other, cost, rows, row):
+                    changed = True
+                    for a in range(np.uint64(begin[k]), np.uint64(before[k])):
+                        inward[np.uint64(other[a])] = 1
+                    for a in range(np.uint64(after[k]), np.uint64(begin[k + np.uint64(1)])):
+                        outward[np.uint64(other[a])] = 1
+
+
+@njit(cache=True, nogil=True)
+def _pull(k, begin, end, other, cost, rows, row):
+    """Improve row k by the rows at the other ends of some edges, two at a time. Returns whether any lane changed."""
+    at = k * np.uint64(SIDE_BY_SIDE)
+    for lane in range(np.uint64(SIDE_BY_SIDE)):
+        row[lane] = rows[at + lane]
+    a, end = np.uint64(begin), np.uint64(end)
+    while a + np.uint64(1) < end:
+        p, to_p = np.uint64(other[a]) * np.uint64(SIDE_BY_SIDE), cost[a]
+        q, to_q = np.uint64(other[a + np.uint64(1)]) * np.uint64(SIDE_BY_SIDE), cost[a + np.uint64(1)]
+        for lane in range(np.uint64(SIDE_BY_SIDE)):
+            near = min(np.uint16(rows[p + lane] + to_p), np.uint16(rows[q + lane] + to_q))
+            row[lane] = min(row[lane], near)
+        a += np.uint64(2)
+    if a < end:
+        p, to_p = np.uint64(other[a]) * np.uint64(SIDE_BY_SIDE), cost[a]
+        for lane in range(np.uint64(SIDE_BY_SIDE)):
+            row[lane] = min(row[lane], np.uint16(rows[p + lane] + to_p))
+    changed = np.uint16(0)
+    for lane in range(np.uint64(SIDE_BY_SIDE)):
+        changed |= row[lane] ^ rows[at + lane]
+        rows[at + lane] = row[lane]
+    return changed != 0
+
+
+@njit(cache=True, nogil=True)
+def _overflows(rows, away, bound):
+    """Whether a lane is full although its distance may be below `bound`."""
+    for k in range(np.uint64(away.size)):
+        if away[k] + FULL < bound:
+            most = np.uint16(0)
+            for lane in range(np.uint64(SIDE_BY_SIDE)):
+                most = max(most, rows[k * np.uint64(SIDE_BY_SIDE) + lane])
+            if most >= FULL:
+                return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def _add_up(rows, away, measure, region, shifted, near, within):
+    """Sum measure x shifted weight, and measure, over all rows of the region below the bound, for each lane."""
+    bound = np.int64(shifted.size - 1)
+    for k in range(np.uint64(region.size)):
+        amount = float(measure[region[k]])
+        if amount > 0:
+            at = k * np.uint64(SIDE_BY_SIDE)
+            r = np.int64(away[k])
+            for lane in range(np.uint64(near.size)):
+                d = min(r + np.int64(rows[at + lane]), bound)
+                near[lane] += amount * shifted[np.uint64(d)]
+                within[lane] += amount if d < bound else 0.0
