@@ -328,7 +328,7 @@ def test_a_build_can_be_sharpened_at_once(tmp_path):
 
 
 def test_what_cannot_be_sharpened_is_refused(tmp_path, city):
-    with pytest.raises(InputError, match="only a metric in one file"):
+    with pytest.raises(InputError, match="only a metric that has a graph"):
         sharpen(ge.euclidean_metric(small_mass(), epsilon=0.01))
     save_mechanism(ge.ElasticMechanism(city), tmp_path / "m.geox")
     refused = geoelastic("sharpen", tmp_path / "m.geox")
