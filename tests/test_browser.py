@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 import geoelastic as ge
 import vectors
-from geoelastic.mechanism.portable import load_mechanism
+from geoelastic.mechanism.portable import load_mechanism, mechanism_bytes
 from geoelastic.service.bundle import client_dir
 from geoelastic.service.page import standalone_html
 from statistical.toolbox import NEVER, assert_chi_square
@@ -41,8 +42,18 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    command = [sys.executable, "-m", "geoelastic.cli", "serve", str(vectors.FILE), "--port", "0"]
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small map in another hemisphere."""
+    path = tmp_path_factory.mktemp("maps") / "elsewhere.geoelastic"
+    even = ge.Mass.from_array(np.full((24, 30), 0.05), cell_m=100, origin=(-33.87, 151.2))
+    ge.build_metric(even, l_top=1.0).save(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def address(elsewhere: Path) -> Iterator[str]:
+    files = [str(path) for path in (vectors.FILE, vectors.SHARP, elsewhere)]
+    command = [sys.executable, "-m", "geoelastic.cli", "serve", *files, "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         line = process.stderr.readline()
@@ -75,8 +86,11 @@ class Visit:
 
     def open(self, url: str) -> Page:
         self.page.goto(url)
-        self.page.wait_for_selector("body[data-ready]", timeout=30_000)
+        self.page.wait_for_selector("body[data-ready][data-checked]", timeout=60_000)
         return self.page
+
+    def unfold(self) -> None:
+        self.page.evaluate("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
 
     def data(self, name: str) -> str:
         return str(self.page.evaluate(f"document.body.dataset.{name}"))
@@ -103,8 +117,9 @@ def test_ball_cloud_and_sentence_appear_without_a_request(visit: Visit, address:
     page.wait_for_selector("body[data-cloud]")
     assert int(visit.data("cloud")) == 300
     assert int(visit.data("ball")) >= 1
-    assert re.match(r"About [\d,]+ buildings .* factor of 2", page.inner_text("#sentence"))
-    assert "0 requests were made" in page.inner_text("#status")
+    assert re.match(r"About [\d,]+ buildings on .* at most 2 times", page.inner_text("#sentence"))
+    assert "nothing was sent" in page.inner_text("#away")
+    assert visit.data("requests") == "0"
     small = int(visit.data("ball"))
     page.locator("#level").fill("95")
     assert int(visit.data("ball")) > small
@@ -115,32 +130,64 @@ def test_ball_cloud_and_sentence_appear_without_a_request(visit: Visit, address:
 
 def test_layers(visit: Visit, address: str) -> None:
     page = visit.open(address)
+    visit.unfold()
     pictures = set()
     for layer in ("mass", "frame", "fences", "slack", "error", "none"):
         page.check(f'input[name="layer"][value="{layer}"]')
         page.wait_for_selector(f'body[data-layer="{layer}"]')
         page.wait_for_timeout(300)
         pictures.add(page.evaluate("document.querySelector('canvas.field').toDataURL().slice(-4000)"))
-        assert page.is_visible("#legend") == (layer in ("mass", "slack", "error"))
+        assert page.is_visible("#legend") == (layer != "none")
+        if layer == "mass":
+            assert re.search(
+                r"Where the crowds are\s+hardly a building\s+[\d,]+ buildings a km²", page.inner_text("#legend")
+            )
     assert len(pictures) == 6
 
 
-def test_a_fence_is_drawn_and_carved_on_the_device(visit: Visit, address: str) -> None:
+CORNERS = ((300, 300), (420, 310), (400, 420), (310, 400))
+
+
+@pytest.mark.parametrize("closing", ["button", "double click", "enter"])
+def test_a_fence_is_drawn_and_carved_on_the_device(visit: Visit, address: str, closing: str) -> None:
     page = visit.open(address)
+    visit.unfold()
     before = len(visit.requests)
+    zoom = page.get_attribute("#map", "data-zoom")
     page.click("#draw")
-    for x, y in ((300, 300), (420, 310), (400, 420), (310, 400)):
+    for x, y in CORNERS:
         page.click("#map", position={"x": x, "y": y})
-    page.click("#draw")
+    if closing == "button":
+        page.click("#draw")
+    elif closing == "enter":
+        page.keyboard.press("Enter")
+    else:
+        page.dblclick("#map", position={"x": 305, "y": 350})
     page.wait_for_selector("body[data-fenced]", timeout=30_000)
     assert int(visit.data("fenced")) > 4
+    assert page.get_attribute("#map", "data-zoom") == zoom
     page.click("#map", position={"x": 360, "y": 355})
     page.locator("#sentence", has_text="inside a fence").wait_for()
+    page.wait_for_selector('body[data-checked="holds"]', timeout=30_000)
     page.click("#compare")
     page.click("#map", position={"x": 120, "y": 355})
     page.locator("#comparison").wait_for(state="visible")
     assert "Planar Laplace" in page.inner_text("#comparison")
-    assert len(visit.requests) == before
+    assert [request for request in visit.requests[before:] if "blob:" not in request] == []
+
+
+def test_a_fence_needs_three_corners_and_can_be_taken_back(visit: Visit, address: str) -> None:
+    page = visit.open(address)
+    visit.unfold()
+    page.click("#draw")
+    for x, y in CORNERS[:3]:
+        page.click("#map", position={"x": x, "y": y})
+    page.keyboard.press("Backspace")
+    page.keyboard.press("Enter")
+    assert "at least three corners; this one has 2" in page.inner_text("#status")
+    page.keyboard.press("Escape")
+    assert page.inner_text("#status") == "No fence was drawn."
+    assert page.inner_text("#draw") == "Draw a fence"
 
 
 def test_by_keyboard_on_a_phone_in_the_dark(browser: Browser, address: str) -> None:
@@ -151,6 +198,8 @@ def test_by_keyboard_on_a_phone_in_the_dark(browser: Browser, address: str) -> N
     page.focus("#map")
     page.keyboard.press("Enter")
     page.wait_for_selector("body[data-cloud]")
+    page.focus("#fencing summary")
+    page.keyboard.press("Enter")
     page.focus("#around")
     page.keyboard.press("Enter")
     page.wait_for_selector("body[data-fenced]", timeout=30_000)
@@ -158,7 +207,80 @@ def test_by_keyboard_on_a_phone_in_the_dark(browser: Browser, address: str) -> N
     page.keyboard.press("Enter")
     page.keyboard.press("Escape")
     assert page.inner_text("#draw") == "Draw a fence"
+    page.evaluate("delete document.body.dataset.fenced")
+    page.keyboard.press("Enter")
+    page.focus("#map")
+    for key in ("Equal", "Equal", "Space", "ArrowRight", "Space", "ArrowUp", "Space", "Enter"):
+        page.keyboard.press(key)
+        page.wait_for_timeout(400)  # the map glides
+    page.wait_for_selector("body[data-fenced]", timeout=30_000)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert visit.faults == []
+    visit.context.close()
+
+
+def test_three_maps_are_switched_back_and_forth(visit: Visit, address: str) -> None:
+    page = visit.open(address)
+    names = page.locator("#metrics option").all_inner_texts()
+    assert sorted(names) == ["elsewhere", "sharp", "town"]
+    seen = {}
+    for name in ("elsewhere", "sharp", "town", "elsewhere", "town", "sharp"):
+        page.select_option("#metrics", name)
+        page.wait_for_selector('body[data-ready][data-checked="holds"]', timeout=60_000)
+        assert page.inner_text("#name") == name
+        assert "Choose a place" in page.inner_text("#sentence")
+        page.click("#centre")
+        page.wait_for_selector("body[data-cloud]")
+        lat, lon = map(float, page.inner_text("#coordinates").split(", "))
+        assert (abs(lat + 33.87) < 0.02 and abs(lon - 151.2) < 0.02) == (name == "elsewhere")
+        picture = page.evaluate("document.querySelector('canvas.field').toDataURL().length")
+        assert seen.setdefault(name, picture) == picture
+    assert len(seen) == 3
+
+
+def test_the_report_is_shown_and_can_be_copied(browser: Browser, address: str) -> None:
+    visit = Visit(browser, permissions=["clipboard-read", "clipboard-write"])
+    page = visit.open(address)
+    page.click("#centre")
+    page.wait_for_selector("body[data-cloud]")
+    shown = page.inner_text("#coordinates")
+    assert re.fullmatch(r"48\.\d{5}, 2\.\d{5}", shown)
+    page.click("#copy")
+    page.locator("#copy", has_text="Copied").wait_for()
+    assert page.evaluate("navigator.clipboard.readText()") == shown
+    page.click("#again")
+    assert page.inner_text("#copy") == "Copy"
+    assert visit.faults == []
+    visit.context.close()
+
+
+def test_the_page_checks_its_map_and_says_what_it_found(visit: Visit, address: str) -> None:
+    page = visit.open(address)
+    page.wait_for_selector('body[data-checked="holds"]')
+    visit.unfold()
+    assert "Checked on this device: it holds" in page.inner_text("#verdict")
+    assert "1,001 of 1,071 places can be secrets" in page.inner_text("#claim")
+    # remembered: the second time nothing is computed
+    page.reload()
+    page.wait_for_selector('body[data-checked="holds"]')
+    assert page.evaluate("Object.keys(localStorage).filter((key) => key.startsWith('geoelastic.verified')).length") == 1
+
+
+def wanting() -> bytes:
+    """The town with half of its crowds, whole and sealed: only a check can tell."""
+    metric = ge.load(vectors.FILE)
+    return mechanism_bytes(ge.ElasticMechanism(replace(metric, mass_units=metric.mass_units // 2)))
+
+
+def test_a_map_that_does_not_keep_its_promise_gives_no_report(browser: Browser, address: str) -> None:
+    visit = Visit(browser)
+    visit.context.route("**/portable", lambda route: route.fulfill(status=200, body=wanting()))
+    page = visit.open(address)
+    page.wait_for_selector('body[data-checked="fails"]')
+    assert "Do not use this map" in page.inner_text("#sentence")
+    page.click("#map")
+    assert "cloud" not in page.evaluate("Object.keys(document.body.dataset)")
+    assert page.is_disabled("#centre")
     visit.context.close()
 
 
@@ -177,22 +299,35 @@ def test_the_stand_alone_file_needs_no_network(visit: Visit, tmp_path: Path) -> 
     page = visit.open((tmp_path / "town.html").as_uri())
     page.click("#centre")
     page.wait_for_selector("body[data-cloud]")
-    assert [r for r in visit.requests if not re.match(r"GET (file|data):", r)] == []
+    assert [r for r in visit.requests if not re.match(r"GET (file|data|blob):", r)] == []
 
 
-SHIM = """<!doctype html><script src="/geolocation.js" data-metric="{metric}"></script><script>
+SHIM = """<!doctype html>
+<script src="/geolocation.js" data-metric="{metric}" data-delay-ms="300"{more}></script><script>
+const now = () => performance.now(), begun = now();
 navigator.geolocation.getCurrentPosition(
-  (p) => (document.title = JSON.stringify([p.coords.latitude, p.coords.longitude, p.coords.accuracy])),
+  ({{ coords: c }}) => (document.title = JSON.stringify([c.latitude, c.longitude, c.accuracy, now() - begun])),
   (e) => (document.title = "refused " + e.code));
 </script>"""
 
 
-def asked_by_a_page(browser: Browser, address: str, metric: str, place: tuple[float, float]) -> tuple[str, list[str]]:
+def asked_by_a_page(
+    browser: Browser,
+    address: str,
+    metric: str,
+    place: tuple[float, float],
+    *,
+    more: str = "",
+    body: bytes | None = None,
+) -> tuple[str, list[str]]:
     where = {"latitude": place[0], "longitude": place[1]}
     visit = Visit(browser, geolocation=where, permissions=["geolocation"])
     visit.context.route(
-        "**/page-with-shim", lambda route: route.fulfill(body=SHIM.format(metric=metric), content_type="text/html")
+        "**/page-with-shim",
+        lambda route: route.fulfill(body=SHIM.format(metric=metric, more=more), content_type="text/html"),
     )
+    if body is not None:
+        visit.context.route("**/portable", lambda route: route.fulfill(status=200, body=body))
     visit.page.goto(f"{address}page-with-shim")
     visit.page.wait_for_function("document.title !== ''", timeout=20_000)
     title, requests = visit.page.title(), visit.requests
@@ -206,7 +341,8 @@ def test_the_shim_answers_a_page_with_reports(browser: Browser, address: str) ->
     assert (mechanism.probabilities(mechanism.metric.locate(*HERE)) ** visits).sum() < 1e-9  # that all are the same
     for _ in range(visits):
         title, requests = asked_by_a_page(browser, address, "/v1/metrics/town/portable", HERE)
-        lat, lon, accuracy = json.loads(title)
+        lat, lon, accuracy, took = json.loads(title)
+        assert took >= 300  # the fixed delay
         row, col = mechanism.metric.grid.locate(lat, lon)
         assert mechanism.metric.grid.cell_to_latlon(row, col) == pytest.approx((lat, lon), abs=1e-9)
         assert accuracy > 300
@@ -218,6 +354,15 @@ def test_the_shim_answers_a_page_with_reports(browser: Browser, address: str) ->
 def test_the_shim_fails_closed(browser: Browser, address: str) -> None:
     for metric, place in (("/nothing.geox", HERE), ("/v1/metrics/town/portable", (10.0, 10.0)), ("", HERE)):
         assert asked_by_a_page(browser, address, metric, place)[0] == "refused 2"
+
+
+def test_the_shim_gives_nothing_from_a_map_that_fails_its_check(browser: Browser, address: str) -> None:
+    file, more = "/v1/metrics/sharp/portable", " data-verify"
+    assert asked_by_a_page(browser, address, file, HERE, more=more)[0].startswith("[48.")
+    assert asked_by_a_page(browser, address, file, HERE, more=more, body=wanting())[0] == "refused 2"
+    assert asked_by_a_page(browser, address, file, HERE, body=wanting())[0].startswith(
+        "[48."
+    )  # nobody asked for a check
 
 
 IN_BROWSER = """async ({ file, vectors, from, count }) => {

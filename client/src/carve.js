@@ -11,12 +11,17 @@ const SHRINK = 0.25;
 const MAX_SHRINK = 1 - 2 ** -11;
 
 /**
- * The metric with a fence (a ring of [lat, lon]) carved in, repaired around it and checked: {metric, cells, checked, changed}.
- * Exact to the cell: a leaf that the fence cuts is split, and the part outside counts for nothing, since how its mass lies
+ * The metric with a fence carved in, repaired around it and checked: {metric, cells, checked, changed}.
+ * ring: corners as [lat, lon] in degrees, in order along the fence in either direction; a last one that repeats the first
+ * changes nothing. Exact to the cell: a leaf that the fence cuts is split, and the part outside counts for nothing, since how its mass lies
  * within it is not known here.
  */
 export function carveFence(metric, ring) {
   if (metric.scale === undefined) throw new GeoelasticError("input", "fences can be drawn into conformal metrics only");
+  const isCorner = (corner) => Math.abs(corner?.[0]) <= 90 && Math.abs(corner?.[1]) <= 360;
+  if (!Array.isArray(ring) || ring.length < 3 || !ring.every(isCorner)) {
+    throw new GeoelasticError("input", "a fence must be a list of at least three corners, [lat, lon] in degrees");
+  }
   const { cells, count } = fenceCells(metric, ring);
   const { leaves, parent } = splitLeaves(metric.leaves, cells, metric.cols);
   const n = parent.length;

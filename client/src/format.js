@@ -58,9 +58,10 @@ function decodeArrays(described, bytes) {
       if (!(bytes[at] < 128)) throw new GeoelasticError("file", `the array '${name}' is cut short or has too long a number`);
       size += Math.floor(bytes[at++] * place);
       const change = negative ? -size - 1 : size;
-      before = (base === null ? before : Math.floor(base[k] * ratio)) + change;
+      const from = base === null ? before : Math.floor(base[k] * ratio);
+      before = from + change;
       // beyond this doubles would begin to round, and another reader would see other numbers
-      if (!(before >= 0 && before < 2 ** 53)) throw new GeoelasticError("file", `the array '${name}' has a number beyond [0, 2^53)`);
+      if (!(from < 2 ** 53 && before >= 0 && before < 2 ** 53)) throw new GeoelasticError("file", `the array '${name}' has a number beyond [0, 2^53)`);
       values[k] = before;
     }
     arrays[name] = values;

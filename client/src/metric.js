@@ -18,6 +18,21 @@ export async function fetchBytes(url) {
   return new Uint8Array(await answer.arrayBuffer());
 }
 
+/** A digest of all that heights depend on: graph, masses and fences, as whole numbers of 32 and 64 bits, little-endian. */
+async function reliefKey({ graph: { start, index, weight }, mass, fence }) {
+  const parts = [[start, 8], [index, 4], [weight, 4], [mass, 8], [fence, 4]];
+  const view = new DataView(new ArrayBuffer(parts.reduce((sum, [values, width]) => sum + width * values.length, 0)));
+  let at = 0;
+  for (const [values, width] of parts) {
+    for (let k = 0; k < values.length; k++, at += width) {
+      view.setUint32(at, values[k] % 2 ** 32, true);
+      if (width === 8) view.setUint32(at + 4, Math.floor(values[k] / 2 ** 32), true);
+    }
+  }
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", view.buffer));
+  return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
 export class Metric {
   /** The metric in the bytes of a `.geox` file. */
   static async fromBytes(bytes) {
@@ -27,10 +42,14 @@ export class Metric {
     const n = leaves.row.length;
     const place = arrays.place_east && { east: arrays.place_east, north: arrays.place_north };
     const edges = arrays.edge_i && { i: arrays.edge_i, j: arrays.edge_j, level: arrays.edge_level };
-    return new Metric({
+    const metric = new Metric({
       head, leaves, edges, mass: arrays.mass, measure: arrays.measure, scale: arrays.scale, place, height: arrays.height,
       fence: Int32Array.from(arrays.fence ?? new Int32Array(n)), framed: Uint8Array.from(arrays.framed ?? new Uint8Array(n)),
     });
+    if (metric.height !== undefined && head.relief.made_for !== (await reliefKey(metric))) {
+      throw new GeoelasticError("file", "the heights were made for another map");
+    }
+    return metric;
   }
 
   /** The metric at an address. */

@@ -35,9 +35,8 @@ const anything = () => true;
 
 const GRID = {
   lat: isReal(-90, 90), lon: isReal(-360, 360), width_m: isMetres, height_m: isMetres, cell_m: isMetres,
-  rows: isWhole(1, MAX_SIDE), cols: isWhole(1, MAX_SIDE),
+  rows: isWhole(1, MAX_SIDE), cols: isWhole(1, MAX_SIDE), east_m: isReal(-4e6, 4e6), north_m: isReal(-4e6, 4e6),
 };
-const GRID_MAY = { east_m: isReal(-4e6, 4e6), north_m: isReal(-4e6, 4e6) };
 const HEADER = {
   format: isOneOf("geox"), geoelastic: isText, grid: isObject, layout: isOneOf("uniform", "adaptive"),
   method: isOneOf("conformal", "paper"), requirement: isObject, l_from: isReal(0, MAX_LEVEL), l_top: isReal(0, MAX_LEVEL),
@@ -78,7 +77,7 @@ function requireKeys(what, value, tests, optional = {}) {
 /** Refuse a header that says what no file says. `version` is the byte before it. */
 export function requireHeader(head, version) {
   requireKeys("the header", head, HEADER, { relief: isObject });
-  requireKeys("the grid", head.grid, GRID, GRID_MAY);
+  requireKeys("the grid", head.grid, GRID);
   const { rows, cols } = head.grid;
   if (rows * cols > MAX_CELLS) refuse(`a grid may have ${MAX_CELLS} cells`);
   if (head.frame_cells > Math.floor(Math.min(rows, cols) / 2)) refuse("the frame is larger than the grid");

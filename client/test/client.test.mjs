@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
   carveFence, Elastic, GeoelasticError, installGeolocation, leastRatio, Metric, ReplayRandom, requirementTable, Sticky,
-  SystemRandom, uniformBelow,
+  SystemRandom, uniformBelow, verify,
 } from "../src/index.js";
 import { bytesOf, packed, SeededRandom, unpacked } from "./support.mjs";
 
@@ -96,6 +96,31 @@ function fakeNavigator(lat, lon) {
 
 const ask = (navigator) =>
   new Promise((resolve) => navigator.geolocation.getCurrentPosition((position) => resolve({ position }), (error) => resolve({ error })));
+
+test("the corners of a fence may go round either way, closed or not, as [lat, lon]", () => {
+  const [lat, lon] = INSIDE;
+  const ring = [[lat - 0.002, lon - 0.002], [lat - 0.003, lon + 0.003], [lat + 0.001, lon + 0.002], [lat + 0.002, lon - 0.001]];
+  const carved = carveFence(metric, ring).metric;
+  for (const same of [ring.toReversed?.() ?? [...ring].reverse(), [...ring, ring[0]], [...ring.slice(2), ...ring.slice(0, 2)]]) {
+    const again = carveFence(metric, same).metric;
+    assert.deepEqual([again.fence, again.scale], [carved.fence, carved.scale]);
+  }
+  assert.deepEqual(carved.head.exponent, [1, 2]);
+  for (const wrong of [[], ring.slice(0, 2), [...ring, [NaN, 2]], [...ring, null], ring.map(([a, b]) => [b + 200, a]), "fence", ring.map(([a, b]) => [b, a])]) {
+    assert.throws(() => carveFence(metric, wrong), code("input"));
+  }
+});
+
+test("a fence in a sharpened map leaves neither heights nor their exponent behind", async () => {
+  const sharp = (await Elastic.fromBytes(bytesOf("sharp.geox"))).metric;
+  const [lat, lon] = INSIDE;
+  const carved = carveFence(sharp, [[lat, lon], [lat, lon + 0.004], [lat + 0.003, lon + 0.004], [lat + 0.003, lon]]).metric;
+  assert.deepEqual([carved.height, carved.head.exponent, carved.head.relief], [undefined, [1, 2], undefined]);
+  // even if somebody put the exponent back by hand
+  carved.head.exponent = [1, 1];
+  assert.equal(new Elastic(carved).weights.length, 11357, "half of each distance: a weight halves in 2 ln 2 levels");
+  assert.equal((await verify(new Elastic(carved))).ok, true);
+});
 
 test("the stand-in gives sticky reports with an accuracy that is a function of the report", async () => {
   const navigator = fakeNavigator(...INSIDE);

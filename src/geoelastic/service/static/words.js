@@ -10,7 +10,15 @@ export function factorOf(level) {
 /** How many buildings (weighted counts of what the map was made from) lie in so much mass; null if it does not say. */
 export function buildingsIn(head, mass, cells) {
   const { a, b } = head.info;
-  return b > 0 ? Math.max(0, Math.round((mass - a * cells) / b)) : null;
+  return Number.isFinite(a) && b > 0 ? Math.max(0, Math.round((mass - a * cells) / b)) : null;
+}
+
+/** So much mass a cell, as a person would say it. */
+export function densityWords({ head, cellM }, mass) {
+  const squares = 1e6 / cellM ** 2;
+  const buildings = buildingsIn(head, mass * squares, squares);
+  if (buildings === null) return `${(mass * squares).toPrecision(2)} crowds a km²`;
+  return buildings === 0 ? "hardly a building" : `${amount(Number(buildings.toPrecision(2)))} buildings a km²`;
 }
 
 export function amount(number) {
@@ -25,9 +33,10 @@ export function metres(m) {
 /** What a ball means. */
 export function ballSentence(head, ball, level) {
   const buildings = buildingsIn(head, ball.mass, ball.cells);
-  const crowd = buildings === null ? `${ball.areaKm2.toPrecision(2)} km² around you` : `About ${amount(buildings)} buildings`;
-  const where = buildings === null ? "" : ` (on ${ball.areaKm2.toPrecision(2)} km²)`;
-  return `${crowd}${where} hide you up to a factor of ${factorOf(level)}: whatever you report, from none of them would it be more than ${factorOf(level)} times less likely.`;
+  const area = `${ball.areaKm2.toPrecision(2)} km²`;
+  const crowd = buildings === null ? `Everybody on ${area} around you hides you` : `About ${amount(buildings)} buildings on ${area} hide you`;
+  const factor = factorOf(level);
+  return `${crowd}: your report might come from any of them, at most ${factor} times more or less likely.`;
 }
 
 export function laplaceSentence(head, crowd, elastic, meanM) {
