@@ -44,7 +44,7 @@ from .paths import (
     expand,
     workspace,
 )
-from .profiles import profiles
+from .profiles import profiles, zone_rows
 from .report import largest_difference, report_distances, square_masses
 from .rings import simple_rings
 from .sampling import add_to_shells, find_in_shell, mean_distance, mean_distances, to_first_frontier
@@ -126,4 +126,5 @@ __all__ = [
     "within",
     "within_workspace",
     "workspace",
+    "zone_rows",
 ]

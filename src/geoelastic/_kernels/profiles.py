@@ -13,6 +13,19 @@ CLOSE, FEW = 4 * LANES, 6
 
 
 @njit(cache=True, nogil=True)
+def search_whole(start, index, weight, measure, group, alone, lanes):
+    """Distances from each source of a group to its whole component: a row of `width` of them a vertex, and the `many`
+    vertices that were reached. `alone` and `lanes` are workspaces; the one that was used must be cleared after it."""
+    if group.size == 1:
+        begin(group[0], alone[0], alone[1], alone[2], alone[3], alone[5])
+        expand(start, index, weight, measure, *alone, FAR - 1, FAR - 1, np.int64(2**62))
+        return alone[0], alone[4], alone[5][SETTLED], 1
+    lanes_begin(group, *lanes)
+    lanes_expand(start, index, weight, *lanes, FAR - 1)
+    return lanes[0], lanes[1], lanes[6][REACHED], LANES
+
+
+@njit(cache=True, nogil=True)
 def profiles(start, index, weight, buckets, measure, tables, periods, row, col, size, sources, bins, bin_cells):
     """For each source and each table of weights: the total S(x); and, for the first table, sum of weight x distance
     and its histogram.
@@ -28,14 +41,7 @@ def profiles(start, index, weight, buckets, measure, tables, periods, row, col, 
     first = 0
     while first < sources.size:
         group = close_by(sources[first:], LANES, CLOSE, FEW)
-        if group.size == 1:
-            begin(group[0], alone[0], alone[1], alone[2], alone[3], alone[5])
-            expand(start, index, weight, measure, *alone, FAR - 1, FAR - 1, np.int64(2**62))
-            dist, reached, many, width = alone[0], alone[4], alone[5][SETTLED], 1
-        else:
-            lanes_begin(group, *lanes)
-            lanes_expand(start, index, weight, *lanes, FAR - 1)
-            dist, reached, many, width = lanes[0], lanes[1], lanes[6][REACHED], LANES
+        dist, reached, many, width = search_whole(start, index, weight, measure, group, alone, lanes)
         sums[:] = 0.0
         for j in range(many):
             v = np.uint64(reached[j])
@@ -75,3 +81,40 @@ def _add_weights(dist, at, lanes, amount, tables, periods, totals):
             d = np.uint64(dist[at + np.uint64(lane)])
             w = tables[t, d] if d < span else _weight_beyond(tables, periods, t, d)
             totals[t, lane] += amount * w
+
+
+@njit(cache=True, nogil=True)
+def zone_rows(
+    start, index, weight, buckets, measure, tables, periods, sources, first_entry, zone, share, group_of, out
+):
+    """Add to out[zone, group] the chance that a report of the zone falls into a group of locations.
+
+    Source k stands for a part share[e] of zone[e], for each e from first_entry[k] up to first_entry[k + 1]; its own
+    reports have probability measure x weight / S. `group_of` is the group of every location, -1 for none.
+    """
+    alone, lanes = workspace(start.size - 1, index.size, buckets), lane_workspace(start.size - 1)
+    sums = np.empty((1, LANES), np.float64)
+    part = np.empty(LANES, np.float64)
+    first = 0
+    while first < sources.size:
+        group = close_by(sources[first:], LANES, CLOSE, FEW)
+        dist, reached, many, width = search_whole(start, index, weight, measure, group, alone, lanes)
+        sums[:] = 0.0
+        for j in range(many):
+            v = np.uint64(reached[j])
+            _add_weights(dist, v * np.uint64(width), group.size, float(measure[v]), tables, periods, sums)
+        for j in range(many):
+            v = reached[j]
+            g = group_of[v]
+            if g < 0:
+                continue
+            for lane in range(group.size):
+                d = np.uint64(dist[v * width + lane])
+                w = tables[0, d] if d < np.uint64(tables.shape[1]) else _weight_beyond(tables, periods, 0, d)
+                part[lane] = measure[v] * w / sums[0, lane]
+            for lane in range(group.size):
+                for e in range(first_entry[first + lane], first_entry[first + lane + 1]):
+                    out[zone[e], g] += share[e] * part[lane]
+        clear(alone[0], alone[1], alone[2], alone[5])
+        lanes_clear(*lanes)
+        first += group.size

@@ -9,14 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _kernels as kernels
-from ..levels import FloatArray
+from ..levels import FloatArray, IntArray
 from ..metric.threads import in_parts
 from ..progress import progress_bar
 
 if TYPE_CHECKING:
     from .elastic import ElasticMechanism
 
-__all__ = ["expected_errors", "weight_totals"]
+__all__ = ["expected_errors", "weight_tables", "weight_totals"]
 
 QUANTILES = (0.5, 0.9, 0.95)
 #: Quantiles are read off a histogram of this many bins over half the map's diagonal; they are right to one bin.
@@ -73,16 +73,22 @@ def weight_totals(
     return totals
 
 
-def _profiles(
-    mechanism: ElasticMechanism, sources: npt.NDArray[np.int32], weights: list[Any], bins: int, bin_cells: float,
-    workers: int | None, progress: bool, title: str = "error",
-) -> tuple[FloatArray, FloatArray, FloatArray]:  # fmt: skip
-    graph, at = mechanism.reporting.graph, mechanism.metric.locations
+def weight_tables(weights: list[Any]) -> tuple[FloatArray, IntArray]:
+    """Weights relative to that of distance 0, a row for each of `weights`, and their periods, as kernels read them."""
     periods = np.array([table.period for table in weights], np.int64)
     tables = np.empty((len(weights), max(_SPAN, int(periods.max()))))
     for row, table in zip(tables, weights, strict=True):
         shell, place = np.divmod(np.arange(row.size), table.period)
         row[:] = table.table[place] / float(table.table[0]) * np.exp2(-shell.astype(np.float64))
+    return tables, periods
+
+
+def _profiles(
+    mechanism: ElasticMechanism, sources: npt.NDArray[np.int32], weights: list[Any], bins: int, bin_cells: float,
+    workers: int | None, progress: bool, title: str = "error",
+) -> tuple[FloatArray, FloatArray, FloatArray]:  # fmt: skip
+    graph, at = mechanism.reporting.graph, mechanism.metric.locations
+    tables, periods = weight_tables(weights)
     with progress_bar(title, sources.size, show=progress) as bar:
         parts = in_parts(
             lambda some: kernels.profiles(
