@@ -22,7 +22,7 @@ from ..errors import InputError, require_choice
 from ..levels import FloatArray, IntArray
 from .information import grouped, linear_estimator, merge_zones
 from .maximum import FOLDS, Fit, stopped_fit
-from .model import Atoms, ReportModel, make_atoms, report_model
+from .model import FINE_ATOMS, Atoms, ReportModel, make_atoms, report_model
 from .reports import Reports, read_reports
 from .zones import Zones, make_zones
 
@@ -144,23 +144,24 @@ class Estimate:
 
 def prepare(
     mechanisms: Any, zones: Any, *, prior: npt.ArrayLike | None = None, elsewhere: bool = True,
-    cache: str | Path | None = None, workers: int | None = None, progress: bool = False, metric: Any = None,
+    fine: int = FINE_ATOMS, cache: str | Path | None = None, workers: int | None = None, progress: bool = False,
+    metric: Any = None,
 ) -> Survey:  # fmt: skip
     """The models of one or several mechanisms over one set of zones; `metric` says which map holds the people (default:
-    that of the first mechanism that has one)."""
+    that of the first mechanism that has one), `fine` about how many pieces zones are cut into (0: none)."""
     several = tuple(mechanisms) if isinstance(mechanisms, list | tuple) else (mechanisms,)
     found = metric if metric is not None else next((m.metric for m in several if hasattr(m, "metric")), None)
     if found is None:
         raise InputError("planar Laplace has no map of its own: give 'metric', whose cells hold the people")
     made = make_zones(found, zones)
-    atoms = make_atoms(found, made, prior=prior, elsewhere=elsewhere)
+    atoms = make_atoms(found, made, prior=prior, elsewhere=elsewhere, fine=fine)
     models = [report_model(m, atoms, cache=cache, workers=workers, progress=progress) for m in several]
     return Survey(made, atoms, tuple(models))
 
 
 def estimate(
     mechanism: Any, reports: Any, *, zones: Any = None, prior: npt.ArrayLike | None = None, elsewhere: bool = True,
-    user: str | None = None, metric: Any = None, seed: int = 0, cache: str | Path | None = None,
+    user: str | None = None, metric: Any = None, groups_for: float | None = None, seed: int = 0, cache: str | Path | None = None,
     workers: int | None = None, progress: bool = False,
 ) -> Estimate:  # fmt: skip
     """How people were spread over zones, from reports made by `mechanism`.
@@ -168,7 +169,8 @@ def estimate(
     `mechanism`: what made the reports (`ElasticMechanism`, `PlanarLaplace`), a list of them with a list of `reports`,
     or a `Survey` that was prepared before. `reports`: a table, its file, or (lat, lon); `user` names the column that
     says whose a report is, and then everybody counts once. `zones`: "grid:1000", "leaves:200", "h3:8", polygons.
-    `prior`: a public guess of people a cell [default: the map's mass]. `seed` divides reports into parts, no more.
+    `prior`: a public guess of people a cell [default: the map's mass]. `groups_for`: merge zones as so many people ask
+    for, so that two estimates can be compared [default: as many as there are]. `seed` divides reports into parts, no more.
     Nothing here touches anybody's privacy: it sees reports only, and what is done to reports is free.
     """
     survey = (
@@ -181,7 +183,7 @@ def estimate(
     )  # fmt: skip
     lists = reports if isinstance(reports, list) and len(survey.models) > 1 else [reports]
     read = [read_reports(r, user=user) for r in lists]
-    return fitted(survey, survey.columns(read), _persons(read), seed=seed, reports=read)
+    return fitted(survey, survey.columns(read), _persons(read), seed=seed, reports=read, groups_for=groups_for)
 
 
 def _persons(reports: Sequence[Reports]) -> IntArray:
@@ -192,7 +194,7 @@ def _persons(reports: Sequence[Reports]) -> IntArray:
 
 def fitted(
     survey: Survey, column: IntArray, person: IntArray, *, seed: int, reports: Sequence[Reports],
-    weight: FloatArray | None = None,
+    weight: FloatArray | None = None, groups_for: float | None = None,
 ) -> Estimate:  # fmt: skip
     """The estimate from reports whose columns are known; `weight` is how much each counts [default: a person once]."""
     _, who, often = np.unique(person, return_inverse=True, return_counts=True)
@@ -202,18 +204,18 @@ def fitted(
     shares = survey.atoms.by_zone(fit.shares)
     zone = np.concatenate([survey.zones.locate(r.lat, r.lon) for r in reports])
     raw = np.bincount(np.where(zone < 0, survey.zones.n, zone), counted, survey.zones.n + 1) / counted.sum()
-    groups = _groups(survey, fit, column, counted, who)
-    return Estimate(survey, shares[:-1], float(shares[-1]), raw[:-1], _People.of(column, counted, who).effective, fit, groups)
+    people = _People.of(column, counted, who)
+    groups = _groups(survey, fit, people, groups_for or people.effective)
+    return Estimate(survey, shares[:-1], float(shares[-1]), raw[:-1], people.effective, fit, groups)
 
 
-def _groups(survey: Survey, fit: Fit, column: IntArray, weight: FloatArray, who: IntArray) -> Groups:
+def _groups(survey: Survey, fit: Fit, people: _People, n: float) -> Groups:
     """Groups by public numbers; their shares by the unbiased estimator that is best at the fit."""
     number, public, xy = survey.by_zone
     row = np.searchsorted(number, np.where(survey.atoms.zone < 0, survey.zones.n, survey.atoms.zone))
     middles = xy[row]
     rows, held, _ = grouped(survey.matrix, survey.atoms.prior, middles, row)
-    people = _People.of(column, weight, who)
-    group = merge_zones(rows, held, xy, people.effective)
+    group = merge_zones(rows, held, xy, n)
     rows, held, _ = grouped(survey.matrix, np.maximum(fit.shares, 1e-12), middles, group[row])
     linear = linear_estimator(rows, held / held.sum())
     says = people.say(linear.operator)

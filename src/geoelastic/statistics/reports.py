@@ -54,7 +54,7 @@ def read_reports(
     if isinstance(source, str | Path):
         return _from_file(source, user, time, lat, lon)
     if hasattr(source, "columns") or hasattr(source, "schema"):
-        from ..mechanism.frames import open_frame
+        from ..reports.frames import open_frame
 
         places = open_frame(source, lat=lat, lon=lon).latlon()
         columns = {name: np.asarray(source[name]) for name in (user, time) if name is not None}

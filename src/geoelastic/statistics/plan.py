@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Before anything is collected: how many reports tell what, by the information they carry at the public guess."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import require_positive
+from ..levels import FloatArray, IntArray
+from .estimate import Survey
+from .information import grouped, linear_estimator, merge_zones
+
+__all__ = ["Plan", "plan"]
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What `people` reports, one each, can tell. `groups`: zones that cannot be told apart have the same number;
+    `relative_error`: standard error of each group's share, as a part of it; `needed`: people for each zone by itself to
+    be told to `precision` (infinite where no number is enough); `distance`: the least mean total variation distance,
+    over zones, of any unbiased estimate."""
+
+    people: float
+    groups: IntArray
+    relative_error: FloatArray
+    needed: FloatArray
+    distance: float
+
+
+def plan(survey: Survey, people: float, *, precision: float = 0.25) -> Plan:
+    """What can be told about the zones of a survey from the reports of so many people."""
+    require_positive("people", people)
+    number, public, xy = survey.by_zone
+    row = np.searchsorted(number, np.where(survey.atoms.zone < 0, survey.zones.n, survey.atoms.zone))
+    rows, held, _ = grouped(survey.matrix, survey.atoms.prior, xy[row], row)
+    variance = np.maximum(np.diag(linear_estimator(rows, held).covariance), 0)
+    group = merge_zones(rows, held, xy, people, precision=precision)
+    merged, shares, _ = grouped(rows, held, xy, group)
+    spread = np.sqrt(np.maximum(np.diag(linear_estimator(merged, shares).covariance), 0) / people)
+    # E|error| of a normal error is sqrt(2/pi) of its deviation
+    distance = 0.5 * float(np.sqrt(2 / np.pi * variance / people).sum())
+    return Plan(people, group, spread / shares, variance / (precision * held) ** 2, min(distance, 1.0))

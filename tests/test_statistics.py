@@ -1,0 +1,315 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Statistics from reports: against brute force on small maps, laws of the estimators, and their intervals' coverage."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+import shapely
+from maps import JIT, small_mass
+
+import geoelastic as ge
+from geoelastic.statistics import compare, plan, prepare
+from geoelastic.statistics.information import grouped, linear_estimator
+from geoelastic.statistics.maximum import expectation_maximisation, log_likelihood
+from geoelastic.statistics.model import make_atoms
+from geoelastic.statistics.zones import grid_zones, make_zones, polygon_zones
+
+pytestmark = pytest.mark.skipif(not JIT, reason="thousands of reports a test")
+
+
+@pytest.fixture(scope="module")
+def metric() -> Any:
+    return ge.build_metric(small_mass(16, 18, low=1, high=6), l_top=1.0, frame=0.0)  # crowds enough for small noise
+
+
+@pytest.fixture(scope="module")
+def mechanism(metric: Any) -> Any:
+    return ge.ElasticMechanism(metric)
+
+
+@pytest.fixture(scope="module")
+def survey(mechanism: Any) -> Any:
+    return prepare(mechanism, "grid:600", fine=0)
+
+
+def reports_from(mechanism: Any, survey: Any, shares: Any, n: int, seed: int) -> tuple[Any, Any, Any]:
+    """n people spread over zones as `shares` say, inside a zone as the prior does, and their reports."""
+    rng = np.random.default_rng(seed)
+    atoms = survey.atoms
+    within = atoms.prior / atoms.by_zone(atoms.prior)[atoms.zone]
+    atom = rng.choice(atoms.n, n, p=(shares[atoms.zone] * within) / (shares[atoms.zone] * within).sum())
+    column = np.empty(n, np.int64)
+    for a in np.unique(atom):
+        here = atom == a
+        column[here] = rng.choice(survey.matrix.shape[1], here.sum(), p=survey.matrix[a] / survey.matrix[a].sum())
+    lat, lon = mechanism.metric.grid.area.to_latlon(*mechanism.metric.xy[column].T)
+    return lat, lon, atoms.zone[atom]
+
+
+def test_the_model_is_the_mechanism_averaged_over_each_atom(metric: Any, mechanism: Any, survey: Any) -> None:
+    atoms = survey.atoms
+    for a in range(atoms.n):
+        mine = atoms.entry_atom == a
+        expected = sum(
+            share * mechanism.probabilities(int(x))
+            for x, share in zip(atoms.entry_location[mine], atoms.entry_share[mine], strict=True)
+        )
+        np.testing.assert_allclose(survey.matrix[a], expected, rtol=1e-9, atol=1e-15)
+    np.testing.assert_allclose(survey.matrix.sum(axis=1), 1, rtol=1e-9)
+
+
+def test_fenced_places_report_evenly_over_their_fence(metric: Any) -> None:
+    grid = metric.grid
+    lat, lon = grid.cell_to_latlon([5, 5, 8, 8], [9, 12, 12, 9])
+    fenced = metric.with_fences([shapely.Polygon(np.column_stack([lon, lat]))])
+    survey = prepare(ge.ElasticMechanism(fenced), "grid:600")
+    inside = np.flatnonzero(fenced.fence > 0)
+    held = np.isin(survey.atoms.entry_location, inside)
+    assert held.any()
+    for a in np.unique(survey.atoms.entry_atom[held]):
+        mine = survey.atoms.entry_atom == a
+        expected = sum(
+            share * ge.ElasticMechanism(fenced).probabilities(int(x))
+            for x, share in zip(survey.atoms.entry_location[mine], survey.atoms.entry_share[mine], strict=True)
+        )
+        np.testing.assert_allclose(survey.matrix[a], expected, rtol=1e-9, atol=1e-15)
+
+
+def test_likelihood_never_falls_and_ends_at_the_maximum(survey: Any) -> None:
+    from scipy.optimize import minimize
+
+    number = survey.atoms.zone
+    rows, held, _ = grouped(survey.matrix, survey.atoms.prior, survey.zones.xy[number], number)
+    rows, held = rows[:5], held[:5] / held[:5].sum()
+    counts = np.random.default_rng(5).multinomial(400, rows.mean(axis=0) / rows.mean(axis=0).sum()).astype(float)
+    shares, before = held, -np.inf
+    for _ in range(4000):
+        now = log_likelihood(rows, counts, shares)
+        assert now >= before - 1e-12
+        before, shares = now, expectation_maximisation(rows, counts, shares)
+    best = minimize(
+        lambda s: -log_likelihood(rows, counts, np.append(s, 1 - s.sum())),
+        held[:-1], bounds=[(1e-9, 1)] * 4, constraints={"type": "ineq", "fun": lambda s: 1 - s.sum() - 1e-9},
+        options={"ftol": 1e-14, "maxiter": 500},
+    )  # fmt: skip
+    assert before <= -best.fun + 1e-7
+    assert before >= -best.fun - 1e-5  # it comes near a share of 0 slowly
+    np.testing.assert_allclose(shares[:-1], best.x, atol=0.01)
+
+
+def test_linear_estimator_is_unbiased_for_any_truth(survey: Any) -> None:
+    number = survey.atoms.zone
+    rows, held, _ = grouped(survey.matrix, survey.atoms.prior, survey.zones.xy[number], number)
+    linear = linear_estimator(rows, held)
+    rng = np.random.default_rng(3)
+    for _ in range(5):
+        truth = rng.dirichlet(np.full(held.size, 0.3))
+        np.testing.assert_allclose(linear.operator @ (truth @ rows), truth, atol=1e-6)
+    # its covariance at the guess is the Cramér-Rao bound: M (diag(p) - p p') M'
+    p = held @ rows
+    direct = linear.operator @ (np.diag(p) - np.outer(p, p)) @ linear.operator.T
+    np.testing.assert_allclose(direct, linear.covariance, rtol=1e-5, atol=1e-8)
+
+
+def test_intervals_cover_as_often_as_they_say(mechanism: Any, survey: Any) -> None:
+    rng, runs, total = np.random.default_rng(11), 200, 0
+    hit = dict.fromkeys(("fisher", "robust", "bootstrap"), 0)
+    pairs = dict.fromkeys(hit, 0)
+    truth = rng.dirichlet(3 * survey.atoms.by_zone(survey.atoms.prior)[:-1] * survey.zones.n + 1)
+    for run in range(runs):
+        lat, lon, _ = reports_from(mechanism, survey, truth, 5000, run)
+        found = ge.estimate(survey, (lat, lon)).groups
+        shares = np.bincount(found.of_zone[:-1], truth, found.n)
+        two = np.eye(found.n)[:-1] + np.eye(found.n)[1:]
+        for method in hit:
+            low, high = found.interval(method=method)
+            hit[method] += np.count_nonzero((low <= shares) & (shares <= high))
+            low, high = found.interval(sums=two, method=method)
+            pairs[method] += np.count_nonzero((low <= two @ shares) & (two @ shares <= high))
+        total += found.n
+    assert found.n >= 4
+    for method in hit:
+        assert 0.93 <= hit[method] / total <= 0.97, method
+        assert 0.93 <= pairs[method] / (total - runs) <= 0.97, method
+
+
+def test_the_best_guess_is_nearer_than_the_raw_histogram(mechanism: Any, survey: Any) -> None:
+    truth = np.zeros(survey.zones.n)
+    truth[[0, 5, 7]] = [0.5, 0.3, 0.2]
+    lat, lon, _ = reports_from(mechanism, survey, truth, 20_000, 1)
+    found = ge.estimate(survey, (lat, lon))
+    assert np.abs(found.shares - truth).sum() < 0.5 * np.abs(found.raw - truth).sum()
+    assert found.fit.steps > 0
+    assert found.elsewhere == 0  # the grid covers the map
+
+
+def test_data_that_say_nothing_leave_the_public_guess(mechanism: Any, survey: Any) -> None:
+    prior = survey.atoms.by_zone(survey.atoms.prior)[:-1]
+    lat, lon, _ = reports_from(mechanism, survey, prior, 40, 7)
+    found = ge.estimate(survey, (lat, lon))
+    assert np.abs(found.shares - prior).sum() < np.abs(found.raw - prior).sum()
+    assert found.groups.n < survey.zones.n
+    assert not found.alone.all()
+    assert sum(len(row["zones"]) for row in found.merged) == survey.zones.n
+
+
+def test_two_mechanisms_at_once(metric: Any, mechanism: Any) -> None:
+    laplace = ge.PlanarLaplace.from_expected_error(200)
+    survey = prepare([mechanism, laplace], "grid:600")
+    truth = np.zeros(survey.zones.n)
+    truth[[1, 6]] = [0.7, 0.3]
+    lat, lon, _ = reports_from(mechanism, prepare(mechanism, "grid:600"), truth, 3000, 2)
+    place = metric.latlon(int(survey.atoms.entry_location[survey.atoms.entry_atom == np.argmax(survey.atoms.zone == 6)][0]))
+    noisy = laplace.sample(*place, size=3000, rng=ge.SeededRandom(4))
+    found = ge.estimate(survey, [(lat, lon), noisy])
+    assert found.shares[6] == pytest.approx((0.3 + 1) / 2, abs=0.12)
+    with pytest.raises(ge.InputError, match="each of 2 mechanisms"):
+        ge.estimate(survey, (lat, lon))
+
+
+def test_planar_laplace_rows_are_its_density(metric: Any) -> None:
+    laplace = ge.PlanarLaplace.from_expected_error(300)
+    survey = prepare(laplace, "grid:600", metric=metric)
+    np.testing.assert_allclose(survey.matrix.sum(axis=1), 1, atol=1e-9)
+    lat, lon = metric.latlon(100)
+    out = survey.models[0].outputs(*laplace.sample(lat, lon, size=4000, rng=ge.SeededRandom(2)))
+    zone = survey.zones.locate(lat, lon)[()]
+    seen = np.bincount(out, minlength=survey.matrix.shape[1]) / out.size
+    near = survey.matrix[survey.atoms.zone == zone].mean(axis=0)
+    far = survey.matrix[survey.atoms.zone == (int(zone) + 4) % survey.zones.n].mean(axis=0)
+    assert np.abs(seen - near).sum() < np.abs(seen - far).sum()
+    with pytest.raises(ge.InputError, match="give 'metric'"):
+        prepare(laplace, "grid:600")
+
+
+def test_people_who_report_often_count_once(mechanism: Any, survey: Any) -> None:
+    frame = pytest.importorskip("pandas").DataFrame
+    lat, lon, _ = reports_from(mechanism, survey, np.eye(survey.zones.n)[0], 50, 3)
+    lat2, lon2, _ = reports_from(mechanism, survey, np.eye(survey.zones.n)[-1], 950, 4)
+    table = frame({"lat": np.r_[lat, lat2], "lon": np.r_[lon, lon2], "who": [*range(50), *[99] * 950]})
+    once = ge.estimate(survey, table, user="who")
+    assert once.n == pytest.approx(51, abs=0.01)
+    assert once.shares[0] > 0.8 > 0.3 > ge.estimate(survey, table).shares[0]
+
+
+def test_change_between_two_periods(mechanism: Any, survey: Any) -> None:
+    prior = survey.atoms.by_zone(survey.atoms.prior)[:-1]
+    moved = prior.copy()
+    moved[0] += 0.2
+    one, same, other = (
+        ge.estimate(survey, reports_from(mechanism, survey, shares / shares.sum(), 3000, seed)[:2], groups_for=3000)
+        for shares, seed in ((prior, 1), (prior, 2), (moved, 3))
+    )
+    assert compare(one, same).overall > 0.01
+    change = compare(one, other)
+    assert change.overall < 1e-6
+    group = one.groups.of_zone[0]
+    low, high = change.interval()
+    assert low[group] > 0
+    assert np.argmin(change.p_value) == group
+    with pytest.raises(ge.InputError, match="groups_for"):
+        compare(one, ge.estimate(survey, reports_from(mechanism, survey, prior, 60, 1)[:2]))
+
+
+def test_false_alarms_of_the_overall_test(mechanism: Any, survey: Any) -> None:
+    prior = survey.atoms.by_zone(survey.atoms.prior)[:-1]
+    found = [
+        ge.estimate(survey, reports_from(mechanism, survey, prior, 1500, seed)[:2], groups_for=1500)
+        for seed in range(80)
+    ]
+    alarms = sum(compare(a, b).overall < 0.05 for a, b in zip(found[::2], found[1::2], strict=True))
+    assert alarms <= 6  # 40 tests at 5 %: more than 6 has a chance below 0.4 %
+
+
+def test_hours_of_the_day(mechanism: Any, survey: Any) -> None:
+    frame = pytest.importorskip("pandas").DataFrame
+    by_day, by_night = np.eye(survey.zones.n)[[0, -1]]
+    lat, lon, _ = reports_from(mechanism, survey, by_day, 600, 3)
+    lat2, lon2, _ = reports_from(mechanism, survey, by_night, 600, 4)
+    hours = [f"2024-05-01T{12 if k < 600 else 2:02d}:{k % 60:02d}:00Z" for k in range(1200)]
+    table = frame({"lat": np.r_[lat, lat2], "lon": np.r_[lon, lon2], "time": hours})
+    found = dict(ge.estimate_periods(survey, table, time="time", hours=6))
+    assert sorted(found) == [0.0, 12.0]
+    assert found[12.0].shares[0] > 0.8
+    assert found[0.0].shares[-1] > 0.8
+    smooth = dict(ge.estimate_periods(survey, table, time="time", hours=6, smooth_hours=5))
+    assert sorted(smooth) == [0.0, 6.0, 12.0, 18.0]
+    with pytest.raises(ge.InputError, match="time for every report"):
+        ge.estimate_periods(survey, table)
+
+
+def test_flows_from_pairs_of_reports(mechanism: Any) -> None:
+    survey = prepare(mechanism, "grid:1200")
+    n = survey.zones.n
+    lat, lon, _ = reports_from(mechanism, survey, np.eye(n)[0], 800, 3)
+    lat2, lon2, _ = reports_from(mechanism, survey, np.eye(n)[-1], 800, 4)
+    flows = ge.estimate_flows(survey, (lat, lon), (lat2, lon2))
+    assert flows.shares.sum() == pytest.approx(1)
+    assert np.unravel_index(np.argmax(flows.shares), flows.shares.shape) == (0, n - 1)
+    assert flows.shares[0, n - 1] > 0.6
+    with pytest.raises(ge.InputError, match="two reports"):
+        ge.estimate_flows(survey, (lat, lon), (lat2[:5], lon2[:5]))
+
+
+def test_a_plan_promises_what_estimates_keep(mechanism: Any, survey: Any) -> None:
+    few, many = plan(survey, 100), plan(survey, 100_000)
+    assert few.groups.max() < many.groups.max()
+    assert many.distance < few.distance <= 1
+    assert np.all(many.relative_error <= 0.25)
+    prior = survey.atoms.by_zone(survey.atoms.prior)[:-1]
+    runs = [ge.estimate(survey, reports_from(mechanism, survey, prior, 1500, k)[:2]).groups.shares for k in range(60)]
+    spread = np.std(runs, axis=0) / np.mean(runs, axis=0)
+    np.testing.assert_allclose(spread, plan(survey, 1500).relative_error, rtol=0.45)
+
+
+def test_zones_of_every_kind(metric: Any) -> None:
+    squares = grid_zones(metric.grid, 600)
+    assert squares.n == 3 * 3
+    assert squares.cells.sum() == 16 * 18
+    leaves = make_zones(metric, "leaves:10")
+    assert 5 <= leaves.n <= 40
+    assert (leaves.label >= 0).all()
+    again = polygon_zones(metric.grid, list(squares.shapes))
+    np.testing.assert_array_equal(again.label, squares.label)
+    h3 = pytest.importorskip("h3")
+    cells = make_zones(metric, "h3:8")
+    lat, lon = metric.grid.cell_to_latlon(3, 3)
+    assert cells.names[cells.label[3, 3]] == h3.latlng_to_cell(float(lat), float(lon), 8)
+    for wrong in ("grid:x", "nowhere.geojson", "h3:99"):
+        with pytest.raises(ge.InputError):
+            make_zones(metric, wrong)
+
+
+def test_nobody_elsewhere_unless_asked(metric: Any) -> None:
+    square = grid_zones(metric.grid, 600).shapes[5]
+    some = polygon_zones(metric.grid, [square])
+    assert make_atoms(metric, some).zone.min() == -1
+    assert make_atoms(metric, some, elsewhere=False).zone.min() == 0
+
+
+def test_a_model_is_kept_by_content(mechanism: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = prepare(mechanism, "grid:600", cache=tmp_path)
+    assert len(list(tmp_path.iterdir())) == 1
+    monkeypatch.setattr("geoelastic.statistics.model._elastic_matrix", None)
+    np.testing.assert_array_equal(prepare(mechanism, "grid:600", cache=tmp_path).matrix, first.matrix)
+    with pytest.raises(TypeError):
+        prepare(mechanism, "grid:400", cache=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ((np.array([np.nan]), np.array([2.0])), "must have a place"),
+        ((np.zeros(0), np.zeros(0)), "at least one place"),
+        ((np.array([0.0]), np.array([0.0])), "outside the map"),
+        (7, "must be a file"),
+    ],
+)
+def test_bad_reports(survey: Any, wrong: Any, message: str) -> None:
+    with pytest.raises(ge.InputError, match=message) as caught:
+        ge.estimate(survey, wrong)
+    assert "48." not in str(caught.value)
