@@ -22,6 +22,7 @@ _COMMANDS = {
     "bench": "bench",
     "build": "build",
     "demo": "demo",
+    "estimate": "estimate",
     "evaluate": "evaluate",
     "extract": "extract",
     "fence": "fence",

@@ -57,12 +57,26 @@ class Survey:
         return np.concatenate(parts)
 
     @cached_property
-    def by_zone(self) -> tuple[IntArray, FloatArray, FloatArray]:
-        """Zones that can hold a secret (and elsewhere, as number n), their public shares, their middles."""
+    def by_zone(self) -> ByZone:
+        """The atoms put together again, by the public guess of what is inside each zone."""
         held = self.atoms.by_zone(self.atoms.prior)
         number = np.flatnonzero(held > 0)
-        xy = np.vstack([self.zones.xy, np.full((1, 2), 1e9)])  # elsewhere is far from everything
-        return number, held[number], xy[number]
+        xy = np.vstack([self.zones.xy, np.full((1, 2), 1e9)])[number]  # elsewhere is far from everything
+        row = np.searchsorted(number, np.where(self.atoms.zone < 0, self.zones.n, self.atoms.zone))
+        matrix, shares, _ = grouped(self.matrix, self.atoms.prior, xy[row], row)
+        return ByZone(number, row, xy, matrix, shares)
+
+
+@dataclass(frozen=True, eq=False)
+class ByZone:
+    """Zones that can hold a secret: `number` of each (n is elsewhere), `row` of each atom's zone among them, middles,
+    chances of reports, and public shares."""
+
+    number: IntArray
+    row: IntArray
+    xy: FloatArray
+    matrix: FloatArray
+    shares: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +164,7 @@ def prepare(
     """The models of one or several mechanisms over one set of zones; `metric` says which map holds the people (default:
     that of the first mechanism that has one), `fine` about how many pieces zones are cut into (0: none)."""
     several = tuple(mechanisms) if isinstance(mechanisms, list | tuple) else (mechanisms,)
-    found = metric if metric is not None else next((m.metric for m in several if hasattr(m, "metric")), None)
+    found = metric if metric is not None else next((m.metric.whole() for m in several if hasattr(m, "metric")), None)
     if found is None:
         raise InputError("planar Laplace has no map of its own: give 'metric', whose cells hold the people")
     made = make_zones(found, zones)
@@ -161,8 +175,8 @@ def prepare(
 
 def estimate(
     mechanism: Any, reports: Any, *, zones: Any = None, prior: npt.ArrayLike | None = None, elsewhere: bool = True,
-    user: str | None = None, metric: Any = None, groups_for: float | None = None, seed: int = 0, cache: str | Path | None = None,
-    workers: int | None = None, progress: bool = False,
+    user: str | None = None, metric: Any = None, groups_for: float | None = None, seed: int = 0,
+    cache: str | Path | None = None, workers: int | None = None, progress: bool = False,
 ) -> Estimate:  # fmt: skip
     """How people were spread over zones, from reports made by `mechanism`.
 
@@ -170,7 +184,8 @@ def estimate(
     or a `Survey` that was prepared before. `reports`: a table, its file, or (lat, lon); `user` names the column that
     says whose a report is, and then everybody counts once. `zones`: "grid:1000", "leaves:200", "h3:8", polygons.
     `prior`: a public guess of people a cell [default: the map's mass]. `groups_for`: merge zones as so many people ask
-    for, so that two estimates can be compared [default: as many as there are]. `seed` divides reports into parts, no more.
+    for, so that two estimates can be compared [default: as many as there are]. `seed` divides reports into
+    parts, no more.
     Nothing here touches anybody's privacy: it sees reports only, and what is done to reports is free.
     """
     survey = (
@@ -211,12 +226,9 @@ def fitted(
 
 def _groups(survey: Survey, fit: Fit, people: _People, n: float) -> Groups:
     """Groups by public numbers; their shares by the unbiased estimator that is best at the fit."""
-    number, public, xy = survey.by_zone
-    row = np.searchsorted(number, np.where(survey.atoms.zone < 0, survey.zones.n, survey.atoms.zone))
-    middles = xy[row]
-    rows, held, _ = grouped(survey.matrix, survey.atoms.prior, middles, row)
-    group = merge_zones(rows, held, xy, n)
-    rows, held, _ = grouped(survey.matrix, np.maximum(fit.shares, 1e-12), middles, group[row])
+    zones = survey.by_zone
+    group = merge_zones(zones.matrix, zones.shares, zones.xy, n)
+    rows, held, _ = grouped(survey.matrix, np.maximum(fit.shares, 1e-12), zones.xy[zones.row], group[zones.row])
     linear = linear_estimator(rows, held / held.sum())
     says = people.say(linear.operator)
     total = people.often @ people.weight
@@ -224,7 +236,7 @@ def _groups(survey: Survey, fit: Fit, people: _People, n: float) -> Groups:
     away = says - people.weight[:, None] * shares
     robust = (people.often[:, None] * away).T @ away / total**2
     of_zone = np.full(survey.zones.n + 1, -1)
-    of_zone[number] = group
+    of_zone[zones.number] = group
     return Groups(of_zone, shares, linear.covariance / people.effective, robust, people.resampled(says))
 
 
@@ -241,9 +253,9 @@ class _People:
     def of(cls, column: IntArray, weight: FloatArray, who: IntArray) -> _People:
         if int(who.max()) + 1 == who.size and np.all(weight == weight[0]):
             seen, often = np.unique(column, return_counts=True)
-            one = np.full(seen.size, weight[0])
+            one: FloatArray = np.full(seen.size, weight[0], dtype=np.float64)
             return cls(often.astype(np.float64), one, (np.arange(seen.size), seen, one))
-        each = np.bincount(who, weight)
+        each: FloatArray = np.bincount(who, weight)
         return cls(np.ones(each.size), each, (who, column, weight))
 
     @property

@@ -39,16 +39,15 @@ def estimate_flows(survey: Survey, origins: Any, destinations: Any, *, seed: int
         raise InputError(f"every trip must have two reports, got {len(start)} origins and {len(end)} destinations")
     if survey.zones.n > _MOST_ZONES:
         raise InputError(f"flows need at most {_MOST_ZONES} zones, got {survey.zones.n}: use larger ones")
-    zone = np.where(survey.atoms.zone < 0, survey.zones.n, survey.atoms.zone)
-    held = survey.atoms.by_zone(survey.atoms.prior)
-    rows = np.zeros((held.size, survey.matrix.shape[1]))
-    np.add.at(rows, zone, (survey.atoms.prior / held[zone])[:, None] * survey.matrix)
-    a, b = (rows[:, survey.columns([reports])].T for reports in (start, end))
+    zones = survey.by_zone
+    a, b = (zones.matrix[:, survey.columns([reports])].T for reports in (start, end))
+    begin = np.outer(zones.shares, zones.shares)
     part = np.random.default_rng(seed).integers(0, FOLDS, len(start))
-    steps = _best_steps(a, b, part, np.outer(held, held))
-    shares = np.outer(held, held)
+    steps, found = _best_steps(a, b, part, begin), begin
     for _ in range(steps):
-        shares = _step(a, b, shares)
+        found = _step(a, b, found)
+    shares = np.zeros((survey.zones.n + 1, survey.zones.n + 1))
+    shares[np.ix_(zones.number, zones.number)] = found
     return Flows(shares, (*survey.zones.names, "elsewhere"), steps)
 
 

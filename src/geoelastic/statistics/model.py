@@ -130,7 +130,7 @@ def report_model(
             f"reports of a {type(mechanism).__name__} cannot be used: their probabilities are those of what it was "
             "made from; give the mechanism without remapping"
         )
-    metric = mechanism.metric
+    metric = mechanism.metric.whole()
     group = _groups(metric, MOST_ENTRIES // atoms.n)
     matrix = _kept(cache, mechanism, atoms, group)
     if matrix is None:
@@ -140,7 +140,9 @@ def report_model(
     def of_place(lat: FloatArray, lon: FloatArray) -> IntArray:
         row, col = metric.grid.latlon_to_cell(lat, lon)
         if np.any(row < 0):
-            raise OutsideError(f"{np.count_nonzero(row < 0)} of {row.size} reports lie outside the map: not of this map")
+            raise OutsideError(
+                f"{np.count_nonzero(row < 0)} of {row.size} reports lie outside the map: not of this map"
+            )
         return np.asarray(group[metric.locations.owner[row, col]])
 
     return ReportModel(atoms, matrix, group, of_place)
@@ -159,10 +161,8 @@ def _groups(metric: Any, most: int) -> IndexArray:
             return group.astype(np.int32)
 
 
-def _elastic_matrix(
-    mechanism: Any, atoms: Atoms, group: IndexArray, workers: int | None, progress: bool
-) -> FloatArray:
-    metric, graph = mechanism.metric, mechanism.reporting.graph
+def _elastic_matrix(mechanism: Any, atoms: Atoms, group: IndexArray, workers: int | None, progress: bool) -> FloatArray:
+    metric, graph = mechanism.metric.whole(), mechanism.reporting.graph
     tables, periods = weight_tables([mechanism.weights])
     matrix = np.zeros((atoms.n, int(group.max()) + 1))
     fenced = metric.fence[atoms.entry_location] > 0
@@ -200,7 +200,7 @@ def _elastic_matrix(
 def _cache_name(cache: str | Path, mechanism: Any, atoms: Atoms, group: IndexArray) -> Path:
     digest = hashlib.sha256(atoms.digest.encode())
     graph = mechanism.reporting.graph
-    for part in (graph.start, graph.index, graph.weight, mechanism.measure, mechanism.metric.fence, group):
+    for part in (graph.start, graph.index, graph.weight, mechanism.measure, mechanism.metric.whole().fence, group):
         digest.update(np.ascontiguousarray(part).tobytes())
     digest.update(str(mechanism.exponent).encode())
     return Path(cache) / f"model-{digest.hexdigest()[:32]}.npy"

@@ -32,13 +32,11 @@ class Plan:
 def plan(survey: Survey, people: float, *, precision: float = 0.25) -> Plan:
     """What can be told about the zones of a survey from the reports of so many people."""
     require_positive("people", people)
-    number, public, xy = survey.by_zone
-    row = np.searchsorted(number, np.where(survey.atoms.zone < 0, survey.zones.n, survey.atoms.zone))
-    rows, held, _ = grouped(survey.matrix, survey.atoms.prior, xy[row], row)
-    variance = np.maximum(np.diag(linear_estimator(rows, held).covariance), 0)
-    group = merge_zones(rows, held, xy, people, precision=precision)
-    merged, shares, _ = grouped(rows, held, xy, group)
+    zones = survey.by_zone
+    variance = np.maximum(np.diag(linear_estimator(zones.matrix, zones.shares).covariance), 0)
+    group = merge_zones(zones.matrix, zones.shares, zones.xy, people, precision=precision)
+    merged, shares, _ = grouped(zones.matrix, zones.shares, zones.xy, group)
     spread = np.sqrt(np.maximum(np.diag(linear_estimator(merged, shares).covariance), 0) / people)
     # E|error| of a normal error is sqrt(2/pi) of its deviation
     distance = 0.5 * float(np.sqrt(2 / np.pi * variance / people).sum())
-    return Plan(people, group, spread / shares, variance / (precision * held) ** 2, min(distance, 1.0))
+    return Plan(people, group, spread / shares, variance / (precision * zones.shares) ** 2, min(distance, 1.0))

@@ -60,7 +60,8 @@ def read_reports(
         columns = {name: np.asarray(source[name]) for name in (user, time) if name is not None}
         return _checked(*places, columns.get(user or ""), columns.get(time or ""))
     if isinstance(source, Sequence) and len(source) == 2:
-        return _checked(*(np.asarray(part, dtype=np.float64) for part in source), None, None)
+        lats, lons = (np.asarray(part, dtype=np.float64) for part in source)
+        return _checked(lats, lons, None, None)
     raise InputError(f"'reports' must be a file, a table or arrays (lat, lon), got {type(source).__name__}")
 
 
@@ -79,9 +80,7 @@ def _from_file(source: str | Path, user: str | None, time: str | None, lat: str 
     return _checked(lats, lons, *columns)
 
 
-def _checked(
-    lat: FloatArray, lon: FloatArray, user: npt.NDArray[Any] | None, time: npt.NDArray[Any] | None
-) -> Reports:
+def _checked(lat: FloatArray, lon: FloatArray, user: npt.NDArray[Any] | None, time: npt.NDArray[Any] | None) -> Reports:
     if lat.shape != lon.shape or lat.ndim != 1 or not lat.size:
         raise InputError("'reports' must be at least one place, as many latitudes as longitudes")
     if not np.all(np.isfinite(lat) & np.isfinite(lon)):

@@ -117,7 +117,9 @@ def leaf_zones(grid: Grid, weight: FloatArray, count: int) -> Zones:
     sums[grid.rows + 1 :] = sums[grid.rows]
     sums[:, grid.cols + 1 :] = sums[:, [grid.cols]]
     label = np.full(grid.shape, -1, np.int32)
-    names, shapes, todo = [], [], [(0, 0, side)]
+    names: list[str] = []
+    shapes: list[Any] = []
+    todo = [(0, 0, side)]
     while todo:
         r, c, s = todo.pop()
         if r >= grid.rows or c >= grid.cols:
@@ -155,7 +157,8 @@ def polygon_zones(grid: Grid, source: Any) -> Zones:
     """
     lat, lon = grid.cell_to_latlon(*np.indices(grid.shape).reshape(2, -1))
     label = np.full(lat.size, -1, np.int32)
-    names, shapes = [], []
+    names: list[str] = []
+    shapes: list[Any] = []
     for number, (shape, properties) in enumerate(read_named_fences(source), start=1):
         free = np.flatnonzero(label < 0)
         outline = shapely.segmentize(shape, _EDGE_DEG)

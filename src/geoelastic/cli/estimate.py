@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`geoelastic estimate`, `geoelastic estimate plan`"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ._common import geo_command, show_progress
+
+_ZONES = "grid:METRES, leaves:COUNT, h3:RESOLUTION or a GeoJSON file of polygons."
+
+
+class _EstimateOrPlan(click.Group):
+    """`estimate MAP ...` estimates, `estimate plan MAP ...` plans; a map called 'plan' is given as ./plan."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] not in ("plan", "run", *ctx.help_option_names):
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=_EstimateOrPlan, short_help="How people were spread over zones, from private reports.")
+def command() -> None:
+    """How people were spread over zones, from the reports that they made through a map.
+
+    \b
+    geoelastic estimate MAP --reports R --zones Z -o OUT     the estimate ('run' may be left out)
+    geoelastic estimate plan MAP --zones Z --people N        what so many reports will tell, before any is collected
+    """
+
+
+@geo_command(name="run", short_help="The estimate; 'run' may be left out.")
+@click.argument("file", metavar="MAP")
+@click.option("--reports", required=True, metavar="R", help="Reports: CSV, Parquet, GeoJSON or GPX.")
+@click.option("--zones", required=True, metavar="Z", help=_ZONES)
+@click.option(
+    "-o", "--output", required=True, metavar="OUT", help="The estimate: .csv, .geojson, .parquet, .tif, .png."
+)
+@click.option("--picture", metavar="PNG", help="Also reports, estimate and interval side by side.")
+@click.option("--measure", default="mass", show_default=True, help="Output measure with which reports were made.")
+@click.option("--user-column", "user", help="Column that says whose a report is: everybody then counts once.")
+@click.option("--lat-column", "lat", help="Column of latitudes [default: by its name].")
+@click.option("--lon-column", "lon", help="Column of longitudes [default: by its name].")
+@click.option("--elsewhere/--no-elsewhere", default=True, show_default=True, help="People may be outside all zones.")
+@click.option("--cache", metavar="DIR", help="Keep the model of the map's reports here, by content.")
+def run(file: str, reports: str, zones: str, output: str, **options: Any) -> dict[str, Any]:
+    """Shares of people by zone, with intervals, from the reports in R that were made through MAP.
+
+    The blur that the mechanism added is public and exactly known: it is taken out of totals, which tells nothing more
+    about anybody than the reports did. Zones that the reports cannot tell apart are merged, and said to be.
+    """
+    from ..statistics.request import estimate_files
+
+    return estimate_files(file, reports, zones, output, progress=show_progress(), **options)
+
+
+@geo_command(name="plan", short_help="What so many reports will tell, before any is collected.")
+@click.argument("file", metavar="MAP")
+@click.option("--zones", required=True, metavar="Z", help=_ZONES)
+@click.option("--people", required=True, type=float, metavar="N", help="People who report, once each.")
+@click.option("--precision", default=0.25, show_default=True, help="Standard error to reach, as a part of a share.")
+@click.option("--measure", default="mass", show_default=True, help="Output measure with which reports will be made.")
+@click.option("--cache", metavar="DIR", help="Keep the model of the map's reports here, by content.")
+def plan(file: str, zones: str, people: float, **options: Any) -> dict[str, Any]:
+    """How many groups of zones N reports tell apart, and how many people each zone would need by itself."""
+    from ..statistics.request import plan_file
+
+    return plan_file(file, zones, people, progress=show_progress(), **options)
+
+
+command.add_command(run)
+command.add_command(plan)

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Estimates as tables, shapes, rasters and pictures."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError, MissingExtraError
+from ..figures.draw import pictures_png
+from ..figures.geotiff import write_geotiff
+from ..figures.picture import Picture
+from ..levels import FloatArray
+from ..store import require_writable, write_bytes
+from ..store.atomic import writing
+from .estimate import Estimate
+
+__all__ = ["OUTPUT_KINDS", "estimate_pictures", "estimate_rows", "require_output", "save_estimate"]
+
+OUTPUT_KINDS = (".csv", ".geojson", ".parquet", ".tif", ".png")
+
+
+def require_output(path: str | Path) -> Path:
+    """`path` if an estimate can be written there; asked before the work of making one."""
+    target = Path(path)
+    if target.suffix.lower() not in OUTPUT_KINDS:
+        raise InputError(f"an estimate's file must end in {', '.join(OUTPUT_KINDS)}, got {target.name!r}")
+    return require_writable(target)
+
+
+def estimate_rows(estimate: Estimate) -> list[dict[str, Any]]:
+    """A row for each zone: raw share, best guess, the zones' group, and the group's estimate with its interval."""
+    low, high = estimate.groups.interval()
+    rows = []
+    for k, name in enumerate(estimate.zones.names):
+        g = int(estimate.groups.of_zone[k])
+        row = {"zone": name, "raw": float(estimate.raw[k]), "share": float(estimate.shares[k]), "group": g}
+        known = g >= 0
+        row |= {
+            "group_share": float(estimate.groups.shares[g]) if known else None,
+            "group_low": float(low[g]) if known else None, "group_high": float(high[g]) if known else None,
+            "told_apart": bool(estimate.alone[k]),
+        }  # fmt: skip
+        rows.append(row)
+    return rows
+
+
+def estimate_pictures(estimate: Estimate, truth: FloatArray | None = None) -> list[Picture]:
+    """Raw histogram, best guess, width of the interval, and the truth if it is known: shares per square kilometre."""
+    zones = estimate.zones
+    km2 = zones.cells * (zones.grid.cell_m / 1000) ** 2
+    low, high = estimate.groups.interval()
+    of_zone = estimate.groups.of_zone[:-1]
+    group_km2 = np.bincount(np.maximum(of_zone, 0), km2 * (of_zone >= 0), estimate.groups.n)
+    wide = ((high - low) / 2 / np.where(group_km2 > 0, group_km2, np.inf))[of_zone]
+    shown = [("Reports as they are", estimate.raw / km2), ("Estimate", estimate.shares / km2)]
+    shown += [("Half the 95 % interval, by group", np.where(of_zone >= 0, wide, np.nan))]
+    if truth is not None:
+        shown.append(("Truth", truth / km2))
+    top = max(float(np.nanmax(values)) for _, values in shown)
+    return [
+        Picture(
+            zones.grid, _painted(estimate, values), title, "share of people per km²", log=True, low=top / 3000,
+            high=top, note=f"{estimate.n:,.0f} people" if title == "Estimate" else "",
+        )
+        for title, values in shown
+    ]  # fmt: skip
+
+
+def save_estimate(estimate: Estimate, path: str | Path, *, truth: FloatArray | None = None) -> None:
+    """Write an estimate as .csv, .geojson, .parquet (GeoParquet), .tif (shares per square kilometre) or .png."""
+    target = require_output(path)
+    kind = target.suffix.lower()
+    if kind == ".csv":
+        text = io.StringIO()
+        rows = estimate_rows(estimate)
+        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        write_bytes(target, text.getvalue().encode())
+    elif kind == ".geojson":
+        write_bytes(target, json.dumps(_geojson(estimate), allow_nan=False).encode())
+    elif kind == ".parquet":
+        _write_parquet(estimate, target)
+    elif kind == ".tif":
+        write_geotiff(estimate_pictures(estimate)[1], target)
+    else:
+        write_bytes(target, pictures_png(estimate_pictures(estimate, truth)))
+
+
+def _painted(estimate: Estimate, values: FloatArray) -> FloatArray:
+    label = estimate.zones.label
+    return np.where(label >= 0, values[label], np.nan)
+
+
+def _geojson(estimate: Estimate) -> dict[str, Any]:
+    from shapely.geometry import mapping
+
+    features = [
+        {"type": "Feature", "geometry": mapping(shape), "properties": _finite(row)}
+        for shape, row in zip(estimate.zones.shapes, estimate_rows(estimate), strict=True)
+    ]
+    return {"type": "FeatureCollection", "features": features}
+
+
+def _finite(row: dict[str, Any]) -> dict[str, Any]:
+    return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in row.items()}
+
+
+def _write_parquet(estimate: Estimate, target: Path) -> None:
+    try:
+        import geopandas
+    except ImportError:
+        raise MissingExtraError("geopandas", "geo") from None
+    frame = geopandas.GeoDataFrame(estimate_rows(estimate), geometry=list(estimate.zones.shapes), crs=4326)
+    with writing(target) as temporary:
+        frame.to_parquet(temporary)
