@@ -255,7 +255,7 @@ class _People:
             seen, often = np.unique(column, return_counts=True)
             one: FloatArray = np.full(seen.size, weight[0], dtype=np.float64)
             return cls(often.astype(np.float64), one, (np.arange(seen.size), seen, one))
-        each: FloatArray = np.bincount(who, weight)
+        each: FloatArray = np.bincount(who, weight).astype(np.float64)
         return cls(np.ones(each.size), each, (who, column, weight))
 
     @property
