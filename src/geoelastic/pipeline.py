@@ -180,6 +180,7 @@ def _run_tiles(config: Config, output: str, *, resume: bool, progress: bool) -> 
             requirement=config.make_requirement(),
             frame=config.frame,
             tile=DEFAULT_TILE if config.tile is None else config.tile,
+            cartogram=config.cartogram,
             engine=engine,
             resume=resume,
             progress=progress,

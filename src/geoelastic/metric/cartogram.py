@@ -58,24 +58,31 @@ def evening_radius(cells: FloatArray, table: IntArray) -> float:
     return float(min(reach, min(cells.shape) / 5))
 
 
-def draw_cartogram(locations: Locations, cells: FloatArray, radius: float, *, progress: bool = False) -> Cartogram:
-    """Follow every location while the density of `cells` (mass a cell) is smoothed over `radius` cells."""
+def draw_cartogram(
+    locations: Locations, cells: FloatArray, radius: float, *, mean: float | None = None, progress: bool = False
+) -> Cartogram:
+    """Follow every location while the density of `cells` (mass a cell) is smoothed over `radius` cells.
+
+    `mean`: the density of the whole map, if these are the cells of a window. What flows where depends only on what
+    lies a few radii around: locations that keep that distance from the rim of the window go where they would go on the
+    whole map.
+    """
     from scipy.fft import dctn
 
     shape = np.array(locations.grid.shape)
     at = np.ascontiguousarray(_centres(locations)[:, ::-1].T)
-    waves = dctn(_bounded(cells), norm="ortho")
+    waves = dctn(_bounded(cells, mean), norm="ortho")
     doublings = max(math.log2(radius / _FIRST), 0.0)
     radii = _FIRST * 2.0 ** np.linspace(0, doublings, math.ceil(doublings * _STEPS_PER_DOUBLING) + 1)
     with progress_bar("cartogram", radii.size - 1, show=progress) as bar:
         for done, (before, after) in enumerate(pairwise(radii), 1):
-            field = _Field(waves, math.sqrt((before**2 + after**2) / 2))
+            field = _Field(waves, math.sqrt((before**2 + after**2) / 2), mean)
             step = (after**2 - before**2) / 2
             half_way = _kept(at + step / 2 * field.velocity(at), shape)
             at = _kept(at + step * field.velocity(half_way), shape)
             bar.update(done)
     place = np.floor(at[::-1].T * UNITS).astype(np.int32)
-    return Cartogram(np.ascontiguousarray(place), _Field(waves, radii[-1]).density(at))
+    return Cartogram(np.ascontiguousarray(place), _Field(waves, radii[-1], mean).density(at))
 
 
 def neighbours_between(
@@ -108,7 +115,7 @@ class _Field:
     Nothing flows across the border: beyond it the density is its own reflection.
     """
 
-    def __init__(self, waves: FloatArray, radius: float) -> None:
+    def __init__(self, waves: FloatArray, radius: float, mean: float | None) -> None:
         from scipy.fft import idctn, next_fast_len
 
         full = waves.shape
@@ -116,7 +123,7 @@ class _Field:
         y, x = (np.pi * np.arange(part) / n for part, n in zip((rows, cols), full, strict=True))
         faded = waves[:rows, :cols] * np.exp(-(y[:, None] ** 2 + x[None, :] ** 2) * (radius**2 / 2))
         density = idctn(faded, norm="ortho") * math.sqrt(rows * cols / (full[0] * full[1]))
-        least = _LEAST_PART * float(waves[0, 0]) / math.sqrt(full[0] * full[1])
+        least = _LEAST_PART * (float(waves[0, 0]) / math.sqrt(full[0] * full[1]) if mean is None else mean)
         self._density = np.pad(np.maximum(density, least), 2, mode="symmetric")
         self._pitch = np.array(full) / (rows, cols)
 
@@ -145,8 +152,8 @@ def _centres(locations: Locations) -> FloatArray:
     return np.column_stack([locations.col + locations.size / 2, locations.row + locations.size / 2])
 
 
-def _bounded(cells: FloatArray) -> FloatArray:
-    bounded: FloatArray = np.maximum(cells, _LEAST_PART * float(cells.mean()))
+def _bounded(cells: FloatArray, mean: float | None = None) -> FloatArray:
+    bounded: FloatArray = np.maximum(cells, _LEAST_PART * (float(cells.mean()) if mean is None else mean))
     return bounded
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A metric built tile by tile: the jobs, their order, and the manifest that makes the result a metric.
 
-    cells -> lay_out -> link -> solve -> stitch (in turns) -> check -> manifest.json
+    cells -> lay_out -> link -> redraw -> solve -> stitch (in turns) -> check -> manifest.json
 
 Every file is named by a hash of all it is made from, so a build that was stopped at any moment goes on with what is
 there, and a build of a map that changed in one place finds the rest done. The manifest is written last: a folder
@@ -14,7 +14,7 @@ import json
 import math
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from ..errors import CheckError, InputError
 from ..levels import IntArray, mass_to_units
 from ..mass import Mass, Quadratic, Requirement
 from ..metric.build import DEFAULT_L_FROM, _frame_cells, _require_mass
+from ..metric.cartogram import evening_radius
 from ..progress import Bar, progress_bar
 from . import stages
 from .engine import DaskEngine, Engine, Job
@@ -39,7 +40,7 @@ DEFAULT_TILE = 512
 #: Secrets this far beyond a tile (in radii of the disc that l_top asks for) take part in its solution; and the window
 #: is wide enough for their balls, which are not quite discs.
 OVERLAP, REACH = 1.0, 2.5
-_STAGES = 5
+_STAGES = 6
 #: Part of the secrets whose whole balls are measured for the statistics of m(B_l)/req(l).
 PROFILE_SHARE = 1 / 150
 
@@ -53,6 +54,7 @@ def build_tiles(
     l_top: float = math.log(6),
     frame: float = 0.03,
     tile: int = DEFAULT_TILE,
+    cartogram: bool = True,
     workers: int | None = None,
     cluster: str | None = None,
     engine: Engine | None = None,
@@ -61,12 +63,13 @@ def build_tiles(
 ) -> TiledMetric:
     """Build a conformal metric over an adaptive layout tile by tile into the folder `output`, and verify it.
 
-    `tile`: side of a tile in cells, a power of two. `workers`: processes on this machine (default: one a core);
+    `tile`: side of a tile in cells, a power of two. `cartogram`: as for `build_metric`.
+    `workers`: processes on this machine (default: one a core);
     `cluster`: the address of a Dask scheduler instead, whose workers must see `output` under the same name (a shared
     disk, or an address that fsspec knows). The result depends on neither. A build that was stopped goes on where it
     was, unless `resume` is False.
     """
-    plan = make_tile_plan(mass, requirement or Quadratic(), l_from, l_top, frame, tile)
+    plan = make_tile_plan(mass, requirement or Quadratic(), l_from, l_top, frame, tile, cartogram=cartogram)
     store = TileStore(str(output))
     if not resume:
         _forget(store)
@@ -76,7 +79,14 @@ def build_tiles(
 
 
 def make_tile_plan(
-    mass: Mass, requirement: Requirement, l_from: float, l_top: float, frame: float, tile: int
+    mass: Mass,
+    requirement: Requirement,
+    l_from: float,
+    l_top: float,
+    frame: float,
+    tile: int,
+    *,
+    cartogram: bool = True,
 ) -> TilePlan:
     """The plan of a tiled build; refuses what cannot be built."""
     plan = TilePlan(mass.grid, tile, requirement.to_dict(), l_from, l_top, _frame_cells(mass.grid, frame))
@@ -84,7 +94,9 @@ def make_tile_plan(
         raise InputError("the requirement asks for no mass up to l_top: there is nothing to build")
     _ = plan.tiling
     _require_mass(int(mass_to_units(mass.cells).sum()), plan.table, requirement, l_top)
-    return plan
+    if not cartogram:
+        return plan
+    return replace(plan, evening_cells=evening_radius(mass.cells, plan.table), mean_mass=float(mass.cells.mean()))
 
 
 def put_map(store: TileStore, plan: TilePlan, units: IntArray) -> dict[int, str]:
@@ -100,7 +112,11 @@ def put_map(store: TileStore, plan: TilePlan, units: IntArray) -> dict[int, str]
 
 
 def _forget(store: TileStore) -> None:
-    for folder in ("tiles", "edges", *(f"build/{name}" for name in ("cells", "layout", "solved", "patch", "check"))):
+    for folder in (
+        "tiles",
+        "edges",
+        *(f"build/{name}" for name in ("cells", "layout", "place", "solved", "patch", "check")),
+    ):
         for name in store.names(folder):
             store.remove(name)
     store.remove("manifest.json")
@@ -191,14 +207,22 @@ def _layout_stages(run: Run) -> None:
     near = {tile: tiling.meeting(tiling.window(tile, MARGIN_CELLS)) for tile in range(tiling.n)}
     run.stage("lay_out", stages.lay_out, {t: {"cells": run.pick("cells", near[t])} for t in near}, "build/layout")
     run.stage("link", stages.link, {t: {"layout": run.pick("lay_out", near[t])} for t in near}, "edges")
+    if run.plan.redrawn:
+        margin = run.plan.redraw_margin_cells
+        specs = {t: tiling.meeting(tiling.window(t, margin)) for t in near}
+        run.stage(
+            "redraw", stages.redraw,
+            {t: {"cells": run.pick("cells", specs[t]), "layout": run.names["lay_out"][t]} for t in near}, "build/place",
+        )  # fmt: skip
     if not any(summary["secrets"] for summary in run.summaries["lay_out"].values()):
         raise InputError("the map has no location outside its frame: use more cells or a smaller frame")
 
 
 def _window_spec(run: Run, tile: int, margin: int, *kinds: str) -> dict[str, Any]:
     tiles = run.plan.tiling.meeting(run.plan.tiling.window(tile, margin))
-    files = {"lay_out": "layout", "link": "edges", "solve": "solved"}
-    return {"margin_cells": margin} | {files.get(kind, kind): run.pick(kind, tiles) for kind in kinds}
+    files = {"lay_out": "layout", "link": "edges", "solve": "solved", "redraw": "place"}
+    known = [*kinds, "redraw"] if run.plan.redrawn else kinds
+    return {"margin_cells": margin} | {files.get(kind, kind): run.pick(kind, tiles) for kind in known}
 
 
 def _solve_stage(run: Run) -> dict[int, int]:

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from ..levels import units_to_level
 from .metric import FORMAT, FORMAT_VERSION, MANIFEST
-from .parts import BLOCK_CELLS, measure_units, tile_weights
-from .window import tile_leaves, unpack_rows
+from .parts import BLOCK_CELLS, half_cells, measure_units, tile_weights
+from .window import place_of, tile_leaves, unpack_rows
 
 if TYPE_CHECKING:
     from .build import Run
@@ -31,8 +31,8 @@ def write_manifest(run: Run, info: dict[str, Any], margins: dict[int, int], upda
         check = run.summaries["check"][tile]
         tiles.append({
             "tile": run.names["tile"][tile], "edges": run.names["link"][tile], "cells": run.names["cells"][tile],
-            "first": first, "n": layouts[tile]["n"], "mass": layouts[tile]["mass"], "scale_min": check["scale_min"],
-            "scale_mean": check["scale_mean"],
+            "first": first, "n": layouts[tile]["n"], "mass": layouts[tile]["mass"],
+            "slope": check["slope"], "pace": check["pace"],
         })  # fmt: skip
         first += layouts[tile]["n"]
     content = {
@@ -40,6 +40,7 @@ def write_manifest(run: Run, info: dict[str, Any], margins: dict[int, int], upda
         "n": first,
         "tiles": tiles,
         "measures": _measures(run, tiles),
+        "blocks": _blocks(run, tiles),
         "identity": _identity(run, tiles),
         "certificate": _certificate(run, tiles, margins, update),
         "info": info,
@@ -54,7 +55,8 @@ def write_manifest(run: Run, info: dict[str, Any], margins: dict[int, int], upda
 def _tidy(run: Run) -> None:
     """Remove what no longer belongs to the metric. The stages it was built from stay, for updates."""
     kept = {"tiles": "tile", "edges": "link", "build/cells": "cells", "build/layout": "lay_out"}
-    kept |= {"build/solved": "solve", "build/patch": "stitch", "build/check": "check"}
+    run.names.setdefault("redraw", {})
+    kept |= {"build/place": "redraw", "build/solved": "solve", "build/patch": "stitch", "build/check": "check"}
     for folder, stage in kept.items():
         named = set(run.names[stage].values())
         for name in run.store.names(folder):
@@ -78,6 +80,22 @@ def _measures(run: Run, tiles: list[dict[str, Any]]) -> dict[str, Any]:
             np.add.at(units, where, measure_units(part, output, densest, total, n))
         measures[output] = {"densest": densest, "total": total, "block_units": units.tolist()}
     return measures
+
+
+def _blocks(run: Run, tiles: list[dict[str, Any]]) -> list[list[int]]:
+    """(least y, largest y, least x, largest x) of the places in each block of cells, in half cells, rounded apart."""
+    shape = [-(-side // BLOCK_CELLS) for side in run.plan.grid.shape]
+    low, high = np.full((2, *shape), np.inf), np.full((2, *shape), -np.inf)
+    for tile, listed in enumerate(tiles):
+        columns = run.store.read_table(listed["tile"])[0]
+        leaves = tile_leaves(run.store, run.plan.tiling, tile, listed["tile"], columns["exponent"])
+        where = leaves[:, 0] // BLOCK_CELLS, leaves[:, 1] // BLOCK_CELLS
+        for axis, value in enumerate(half_cells(leaves, place_of(columns))):
+            np.minimum.at(low[axis], where, value)
+            np.maximum.at(high[axis], where, value)
+    edges = np.floor(low[0]), np.ceil(high[0]), np.floor(low[1]), np.ceil(high[1])
+    boxes: list[list[int]] = np.column_stack([edge.ravel() for edge in edges]).astype(np.int64).tolist()
+    return boxes
 
 
 def _number(tiles: list[dict[str, Any]]) -> int:

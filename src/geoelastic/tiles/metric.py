@@ -2,7 +2,7 @@
 """`TiledMetric`: a metric in a folder of tiles, opened only where it is looked at.
 
     manifest.json     plan, tiles in the order of the Z-order curve, totals by tile, certificate, sources
-    tiles/*.parquet   exponent, mass and scale of each location
+    tiles/*.parquet   exponent, mass, scale and place of each location
     edges/*.parquet   the neighbours of each location
     build/...         what the tiles were built from; needed for updates only
 
@@ -27,21 +27,22 @@ from ..area import Area
 from ..errors import FileError, FrameError, InputError, OutsideError
 from ..levels import FloatArray, IntArray, units_to_mass
 from ..locations import Grid, Locations
+from ..metric.cartogram import neighbours_between
 from ..metric.conformal import conformal_graph
 from ..metric.graph import Graph
 from ..metric.metric import Metric, frame_message, require_location
 from ..metric.part import Parts
 from .parts import TiledParts
 from .plan import MARGIN_CELLS, Box, TilePlan, Tiling
-from .store import CachedStore
-from .window import Window, box_grid, read_window, tile_leaves
+from .store import CachedStore, Columns
+from .window import Window, between, box_grid, place_of, read_columns, read_window, tile_leaves
 
 __all__ = ["MANIFEST", "TiledMetric", "is_tiled", "open_tiles"]
 
 IndexArray = npt.NDArray[np.int32]
 BoolArray = npt.NDArray[np.bool_]
 
-FORMAT, FORMAT_VERSION, MANIFEST = "geoelastic tiles", 1, "manifest.json"
+FORMAT, FORMAT_VERSION, MANIFEST = "geoelastic tiles", 2, "manifest.json"
 #: Tiles whose locations are kept at hand.
 _LEAVES_KEPT = 64
 
@@ -65,9 +66,10 @@ def open_tiles(path: str | os.PathLike[str]) -> TiledMetric:
         raise FileError(f"{store.address(MANIFEST)}: truncated, corrupt or not a manifest") from None
     if head.get("format") != FORMAT:
         raise FileError(f"{store.address(MANIFEST)}: not a geoelastic manifest")
-    if not isinstance(head["version"], int) or head["version"] > FORMAT_VERSION:
+    if head.get("version") != FORMAT_VERSION:
         raise FileError(
-            f"{store.address(MANIFEST)}: written by a newer geoelastic; this one reads up to {FORMAT_VERSION}"
+            f"{store.address(MANIFEST)}: written by another version of geoelastic (format "
+            f"{head.get('version')!r}, this one reads {FORMAT_VERSION}): build it again"
         )
     if not whole:
         raise FileError(f"{store.address(MANIFEST)}: corrupt: its content does not match its checksum")
@@ -118,7 +120,7 @@ class TiledMetric:
             "layout": "adaptive",
             "locations": self.n,
             "secrets": self.certificate["secret_outside_fences"],
-            "cartogram": False,
+            "cartogram": self.plan.redrawn,
             "fences": 0,
             "mass": float(units_to_mass(mass)),
         }
@@ -207,8 +209,8 @@ class TiledMetric:
 
     # parts: the tiles that they meet are opened
 
-    def window(self, box: Box, tiles: list[int] | None = None, *, edges: bool = True) -> tuple[Window, IndexArray]:
-        """The locations of a box (cut at multiples of 64 cells) with their neighbours, and their scales."""
+    def window(self, box: Box, tiles: list[int] | None = None, *, edges: bool = True) -> tuple[Window, Columns]:
+        """The locations of a box (cut at multiples of 64 cells) with their neighbours, and their columns."""
         chosen = self.tiling.meeting(box) if tiles is None else tiles
         self.opened.update(chosen)
         listed = self.content["tiles"]
@@ -216,10 +218,8 @@ class TiledMetric:
         links = {tile: listed[tile]["edges"] for tile in chosen} if edges else None
         self.store.fetch([*layout.values(), *(links or {}).values()])
         window = read_window(self.store, self.plan, box, chosen, layout, links)
-        scales = np.concatenate([self.store.read_table(layout[tile])[0]["scale"] for tile in chosen])
-        base = np.concatenate([[0], np.cumsum([listed[tile]["n"] for tile in chosen])])
-        rank = np.searchsorted(np.array(chosen), window.tile)
-        return window, scales[base[rank] + window.number].astype(np.int32)
+        columns = read_columns(self.store, window, layout)
+        return between(window, place_of(columns)), columns
 
     def numbers(self, window: Window) -> IntArray:
         """The number in the whole map of each location of a window."""
@@ -231,17 +231,18 @@ class TiledMetric:
         Its distances are those along paths inside the part. It is not certified; `extract` cuts and certifies.
         """
         box = self._box_around(area, margin_cells)
-        window, scale = self.window(box, edges=False)
+        window, columns = self.window(box, edges=False)
         leaves, kept = window.locations.cut(box_grid(self.grid, box), 0, 0)
-        scale = scale[kept]
+        scale, whole_place = columns["scale"][kept], place_of(columns)
+        place = None if whole_place is None else np.ascontiguousarray(whole_place[kept])
         framed = np.ones(box.shape, bool)
         margin = self.frame_cells
         framed[max(margin - box.row, 0) : max(self.grid.rows - margin - box.row, 0),
                max(margin - box.col, 0) : max(self.grid.cols - margin - box.col, 0)] = False  # fmt: skip
         part = Metric(
-            leaves, window.mass_units[kept], conformal_graph(leaves.neighbours(), scale), np.zeros(leaves.n, np.int32),
-            self.method, requirement=self.requirement, l_from=self.l_from, l_top=self.l_top, framed=framed, scale=scale,
-            certificate={}, info=self.info,
+            leaves, window.mass_units[kept], conformal_graph(neighbours_between(leaves, None, place), scale),
+            np.zeros(leaves.n, np.int32), self.method, requirement=self.requirement, l_from=self.l_from,
+            l_top=self.l_top, framed=framed, scale=scale, place=place, certificate={}, info=self.info,
         )  # fmt: skip
         return part, (box.row, box.col)
 
@@ -272,13 +273,13 @@ class TiledMetric:
     @cached_property
     def _whole(self) -> Metric:
         rows, cols = self.grid.shape
-        window, scale = self.window(Box(0, 0, rows, cols))
-        at = window.locations
+        window, columns = self.window(Box(0, 0, rows, cols))
+        at, scale = window.locations, columns["scale"]
         return Metric(
             Locations(self.grid, "adaptive", at.row, at.col, at.size), window.mass_units,
             conformal_graph(window.neighbours, scale), np.zeros(self.n, np.int32), self.method,
             requirement=self.requirement, l_from=self.l_from, l_top=self.l_top, frame_cells=self.frame_cells,
-            scale=scale, certificate=self.certificate, info=self.info,
+            scale=scale, place=place_of(columns), certificate=self.certificate, info=self.info,
         )  # fmt: skip
 
     @property

@@ -14,12 +14,12 @@ from ..metric.conformal import conformal_graph
 from ..metric.part import Blocks, Part, reach_of
 from .plan import Box
 from .store import Columns
-from .window import misfit
+from .window import misfit, place_of
 
 if TYPE_CHECKING:
     from .metric import TiledMetric
 
-__all__ = ["BLOCK_CELLS", "TiledParts", "measure_units", "tile_weights"]
+__all__ = ["BLOCK_CELLS", "TiledParts", "half_cells", "measure_units", "tile_weights"]
 
 IndexArray = npt.NDArray[np.int32]
 
@@ -31,9 +31,8 @@ _MEASURE_TOTAL = 2**31
 _USUAL_LEVELS = 7.0
 #: Parts that are kept at hand.
 _KEPT = 6
-#: Length of a path in half cells: weight >= c x length with c = (256 - 1/2) scale / 2^16 - 1/2. Weights and lengths
-#: are rounded down (by less than 1 and by less than 1/256), and an edge is at least two half cells long.
-_LENGTH_UNIT = 2 ** (kernels.LENGTH_BITS + kernels.SCALE_BITS)
+#: Units of a place in a half cell.
+_UNIT = 1 << kernels.LENGTH_BITS
 
 
 def tile_weights(columns: Columns, output: str, densest: float) -> FloatArray:
@@ -48,6 +47,14 @@ def measure_units(columns: Columns, output: str, densest: float, total: float, n
     return np.maximum(np.floor(scaled), 1).astype(np.int64)
 
 
+def half_cells(leaves: IndexArray, place: IndexArray | None) -> tuple[FloatArray, FloatArray]:
+    """(y, x) of locations (row, column, size) in half cells: of their centres, or of their places if there are any."""
+    if place is not None:
+        return np.asarray(place[:, 1] / _UNIT, np.float64), np.asarray(place[:, 0] / _UNIT, np.float64)
+    row, col, size = leaves.astype(np.float64).T
+    return 2 * row + size, 2 * col + size
+
+
 class TiledParts:
     """Parts of a map in tiles for one output measure; the last ones are kept."""
 
@@ -55,8 +62,8 @@ class TiledParts:
         self._metric, self._output = metric, output
         self._told: dict[str, Any] = metric.content["measures"][output]
         self._units = np.array(self._told["block_units"], np.int64)
-        least = min(tile["scale_min"] for tile in metric.content["tiles"])
-        self._slope = max((_LENGTH_UNIT - 128) / _LENGTH_UNIT / 256 * least - 0.5, 0.0)
+        self._slope = min(tile["slope"] for tile in metric.content["tiles"])
+        self._boxes = np.array(metric.content["blocks"], np.float64)
         self._parts: dict[tuple[int, int, int, int], Part] = {}
 
     def around(self, i: int, wider: int = 0) -> Part:
@@ -89,7 +96,7 @@ class TiledParts:
         tiling = self._metric.tiling
         side, half = tiling.side, tiling.side // 2
         tile = self._metric.content["tiles"][tiling.tile_of(row, col)]
-        usual = _USUAL_LEVELS * 2.0 ** (LEVEL_BITS + kernels.SCALE_BITS) / max(2 * tile["scale_mean"], 1)
+        usual = _USUAL_LEVELS * 2.0**LEVEL_BITS / max(2 * tile["pace"], 1)
         margin = half * ((1 << wider) * max(-(-int(usual) // half), 1))
         low = [(part // half * half - margin) // side * side for part in (row, col)]
         high = [-(-(part // half * half + half + margin) // side) * side for part in (row, col)]
@@ -106,8 +113,8 @@ class TiledParts:
         return found
 
     def _read(self, box: Box) -> Part:
-        window, scale = self._metric.window(box)
-        graph, at = conformal_graph(window.neighbours, scale), window.locations
+        window, columns = self._metric.window(box)
+        graph, at = conformal_graph(window.neighbours, columns["scale"]), window.locations
         measure = self._measure_of({"exponent": at.exponents(), "mass": window.mass_units})
         row, col = at.row + np.int32(box.row), at.col + np.int32(box.col)
         across = self._units.shape[1]
@@ -115,14 +122,6 @@ class TiledParts:
         found = np.bincount(block, weights=measure, minlength=self._units.size).astype(np.int64)
         if np.any((found > 0) & (found != self._units.ravel())):  # a window holds all of a block or nothing
             raise misfit(self._metric.store)
-        blocks = Blocks(
-            self._units.ravel(), self._boxes(), self._slope, block, np.stack([2.0 * row + at.size, 2.0 * col + at.size])
-        )
+        places = half_cells(np.column_stack([row, col, at.size]), place_of(columns))
+        blocks = Blocks(self._units.ravel(), self._boxes, self._slope, block, np.stack(places))
         return Part(graph, measure, self._metric.numbers(window), reach_of(graph, window.rim), blocks)
-
-    def _boxes(self) -> FloatArray:
-        """(least y, largest y, least x, largest x) of the centres in each block, in half cells."""
-        down, across = self._units.shape
-        y, x = 2.0 * BLOCK_CELLS * np.arange(down), 2.0 * BLOCK_CELLS * np.arange(across)
-        low_y, low_x = (part.ravel() for part in np.meshgrid(y, x, indexing="ij"))
-        return np.column_stack([low_y, low_y + 2 * BLOCK_CELLS, low_x, low_x + 2 * BLOCK_CELLS])

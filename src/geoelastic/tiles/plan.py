@@ -14,6 +14,7 @@ counted: none is the rule, and a tile where it happens is built again in a windo
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -33,6 +34,8 @@ __all__ = ["Box", "TilePlan", "Tiling"]
 #: are at most two locations apart: within this many cells of a tile lies all that its locations depend on.
 MARGIN_CELLS = 2 * MAX_LEAF_CELLS
 MIN_TILE_CELLS = MARGIN_CELLS
+#: A density smoothed over r is that of the surroundings within a few r: e^-8 of it comes from beyond 4 r.
+FLOW_REACH = 4
 
 
 @dataclass(frozen=True)
@@ -131,7 +134,11 @@ def _z_order(place: tuple[int, int]) -> int:
 
 @dataclass(frozen=True)
 class TilePlan:
-    """Everything that a tile is made from besides the masses of its cells."""
+    """Everything that a tile is made from besides the masses of its cells.
+
+    `evening_cells`: how far the cartogram evens densities out, 0 if the map is not redrawn; `mean_mass`: of a cell of
+    the whole map.
+    """
 
     grid: Grid
     side: int
@@ -139,6 +146,18 @@ class TilePlan:
     l_from: float
     l_top: float
     frame_cells: int
+    evening_cells: float = 0.0
+    mean_mass: float = 0.0
+
+    @property
+    def redrawn(self) -> bool:
+        """Whether lengths are taken on a cartogram."""
+        return self.evening_cells > 0
+
+    @property
+    def redraw_margin_cells(self) -> int:
+        """How far around a tile the density decides where its locations go on the cartogram."""
+        return math.ceil(FLOW_REACH * self.evening_cells)
 
     @cached_property
     def tiling(self) -> Tiling:

@@ -5,7 +5,8 @@
 |---|---|---|
 | `lay_out` | cells within 128 cells | `build/layout`: the tile's locations and their mass |
 | `link` | layouts within 128 cells | `edges`: the neighbours of the tile's locations |
-| `solve` | a window of cells, layouts, edges | `build/solved`: scales for the tile by itself; who looked beyond it |
+| `redraw` | cells as far as the flow reaches | `build/place`: where the tile's locations go on the cartogram |
+| `solve` | a window of layouts, edges, places | `build/solved`: scales for the tile by itself; who looked beyond it |
 | `stitch` | the window's scales, patches before | `build/patch`: scales lowered until those who did hold as well |
 | `check` | the window's scales, all patches | `tiles`: the tile as it is used; `build/check`: what was verified |
 
@@ -24,23 +25,29 @@ import numpy.typing as npt
 
 from .. import _kernels as kernels
 from ..levels import MASS_UNIT
-from ..locations import adaptive
+from ..locations import Locations, adaptive
 from ..metric.build import MAX_LEAF_CELLS
-from ..metric.conformal import _radii, conformal_graph, first_scales, repair, solve_scales
+from ..metric.cartogram import UNITS, draw_cartogram
+from ..metric.conformal import _radii, conformal_graph, first_scales, repair, scales_of_density, solve_scales
+from ..metric.graph import Graph
 from ..metric.verify import PROBES
 from .plan import MARGIN_CELLS, Box, TilePlan
 from .store import TileStore, columns_digest
 from .window import (
     Window,
+    between,
     box_grid,
     pack_rows,
+    place_of,
     read_cells,
+    read_columns,
     read_scales,
     read_window,
+    tile_leaves,
     unpack_rows,
 )
 
-__all__ = ["check", "lay_out", "link", "put_cells", "solve", "stitch"]
+__all__ = ["check", "lay_out", "link", "put_cells", "redraw", "solve", "stitch"]
 
 Spec = dict[str, Any]
 IndexArray = npt.NDArray[np.int32]
@@ -99,9 +106,26 @@ def link(spec: Spec) -> dict[str, Any]:
     return summary
 
 
+def redraw(spec: Spec) -> dict[str, Any]:
+    """The places of a tile's locations on the cartogram, and the density there."""
+    store, plan, tile = _open(spec)
+    box = plan.tiling.window(tile, plan.redraw_margin_cells)
+    cells = np.asarray(read_cells(store, plan.tiling, box, spec["cells"]) * MASS_UNIT, np.float64)
+    leaves = tile_leaves(store, plan.tiling, tile, spec["layout"], store.read_table(spec["layout"])[0]["exponent"])
+    row, col, size = np.ascontiguousarray((leaves - np.array([box.row, box.col, 0], np.int32)).T)
+    there = Locations(box_grid(plan.grid, box), "adaptive", row, col, size)
+    drawn = draw_cartogram(there, cells, plan.evening_cells, mean=plan.mean_mass)
+    east, north = (drawn.place + np.array([box.col, box.row], np.int32) * np.int32(UNITS)).T
+    columns = {"place_east": east, "place_north": north, "density": drawn.density}
+    store.write_table(spec["output"], {name: np.ascontiguousarray(part) for name, part in columns.items()}, {})
+    return {}
+
+
 def _window(spec: Spec, store: TileStore, plan: TilePlan, tile: int) -> Window:
+    """A tile's window, with lengths on the cartogram if there is one."""
     box = plan.tiling.window(tile, spec["margin_cells"])
-    return read_window(store, plan, box, plan.tiling.meeting(box), spec["layout"], spec["edges"])
+    window = read_window(store, plan, box, plan.tiling.meeting(box), spec["layout"], spec["edges"])
+    return between(window, place_of(read_columns(store, window, spec["place"]))) if plan.redrawn else window
 
 
 def solve(spec: Spec) -> dict[str, Any]:
@@ -116,8 +140,11 @@ def solve(spec: Spec) -> dict[str, Any]:
     zone = Box(own.row - wide, own.col - wide, own.row_end + wide, own.col_end + wide)
     secret = window.secret(plan)
     sources = np.flatnonzero(secret & window.within(zone)).astype(np.int32)
-    cells = read_cells(store, plan.tiling, window.box, spec["cells"])
-    first = first_scales(window.locations, cells, plan.table)
+    if plan.redrawn:
+        first = scales_of_density(read_columns(store, window, spec["place"])["density"], plan.table)
+    else:
+        cells = read_cells(store, plan.tiling, window.box, spec["cells"])
+        first = first_scales(window.locations, cells, plan.table)
     scale = solve_scales(first, window.neighbours, window.mass_units, plan.table, sources, workers=1)
     rows = window.rows_of(tile)
     met = _met(window, scale, plan, rows[secret[rows]], tile)
@@ -181,13 +208,27 @@ def check(spec: Spec) -> dict[str, Any]:
         "profile": [round(float(value), 6) for value in np.nanmean(profile, axis=1)] if few.size else [],
         "by_level": profile.sum(axis=0).tolist() if few.size else [0.0] * probes.size,
         "probes": probes.tolist(),
-        "scale_min": int(scale[rows].min()),
-        "scale_mean": int(scale[rows].mean()),
-    }
-    layout = store.read_table(spec["layout"][tile])[0]
-    store.write_table(spec["tile_output"], layout | {"scale": scale[rows]}, {})
+    } | _paces(window, graph, rows)
+    columns = store.read_table(spec["layout"][tile])[0] | {"scale": scale[rows]}
+    if plan.redrawn:
+        places = store.read_table(spec["place"][tile])[0]
+        columns |= {name: places[name] for name in ("place_east", "place_north")}
+    store.write_table(spec["tile_output"], columns, {})
     store.write_table(spec["output"], {"level": _own_levels(store, spec, plan, tile, window, scale)}, summary)
     return summary
+
+
+def _paces(window: Window, graph: Graph, rows: IndexArray) -> dict[str, float]:
+    """Level units a half cell along the edges of a tile: the least between places, the mean on the ground."""
+    at, arcs = window.locations, slice(int(graph.start[rows[0]]), int(graph.start[rows[-1] + 1]))
+    tail, tip = np.repeat(rows, np.diff(graph.start)[rows]), graph.index[arcs]
+    weight = graph.weight[arcs].astype(np.float64)
+    ground = np.hypot(*(2.0 * part[tail] + at.size[tail] - 2.0 * part[tip] - at.size[tip] for part in (at.row, at.col)))
+    unit = 1 << kernels.LENGTH_BITS  # a length was rounded down: it is less than the next whole one
+    return {
+        "slope": float((weight * unit / (window.neighbours[2][arcs] + 1.0)).min(initial=math.inf)),
+        "pace": float(weight.sum() / ground.sum()),
+    }
 
 
 def _own_levels(

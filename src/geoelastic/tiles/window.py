@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,10 @@ from ..locations import Grid, Locations
 from .plan import Box, TilePlan, Tiling
 from .store import Columns, TileStore
 
-__all__ = ["Window", "box_grid", "pack_rows", "read_cells", "read_scales", "read_window", "unpack_rows"]
+__all__ = [
+    "Window", "between", "box_grid", "misfit", "pack_rows", "place_of", "read_cells", "read_columns", "read_scales",
+    "read_window", "tile_leaves", "unpack_rows",
+]  # fmt: skip
 
 IndexArray = npt.NDArray[np.int32]
 BoolArray = npt.NDArray[np.bool_]
@@ -161,18 +164,41 @@ def unpack_rows(columns: Columns) -> tuple[IntArray, npt.NDArray[np.uint8], Inde
     return degree, columns["slot"] & np.uint8(ROW_START - 1), columns["step"]
 
 
+def read_columns(store: TileStore, window: Window, files: Files) -> Columns:
+    """Columns of the locations of a window, from files that have them for all locations of a tile."""
+    tables = {tile: store.read_table(files[tile])[0] for tile in np.unique(window.tile).tolist()}
+    columns = {}
+    for name, first in next(iter(tables.values())).items():
+        columns[name] = np.empty(window.locations.n, first.dtype)
+        for tile, table in tables.items():
+            rows = window.rows_of(tile)
+            columns[name][rows] = table[name][window.number[rows]]
+    return columns
+
+
+def place_of(columns: Columns) -> IndexArray | None:
+    """Places (east, north) on the cartogram, if the columns have them."""
+    if "place_east" not in columns:
+        return None
+    return np.column_stack([columns["place_east"], columns["place_north"]]).astype(np.int32)
+
+
+def between(window: Window, place: IndexArray | None) -> Window:
+    """A window whose lengths are those between places, if there are any."""
+    start, index, length = window.neighbours
+    if place is not None:
+        length = kernels.lengths_between(start, index, place)
+    return replace(window, neighbours=(start, index, length))
+
+
 def read_scales(store: TileStore, window: Window, solved: Files, patches: Iterable[str]) -> IndexArray:
     """The scales of a window: as solved, lowered by the patches that stitched seams."""
-    scale = np.empty(window.locations.n, np.int32)
-    first: dict[int, int] = {}
-    for tile in np.unique(window.tile):
-        rows = window.rows_of(int(tile))
-        scale[rows] = store.read_table(solved[int(tile)])[0]["scale"][window.number[rows]]
-        first[int(tile)] = int(rows[0])
+    scale: IndexArray = read_columns(store, window, solved)["scale"]
+    present = set(np.unique(window.tile).tolist())
     for name in patches:
         patch, _ = store.read_table(name)
         for tile in np.unique(patch["tile"]):
-            if int(tile) in first:
+            if int(tile) in present:
                 rows, some = window.rows_of(int(tile)), patch["tile"] == tile
                 at = np.searchsorted(window.number[rows], patch["number"][some])
                 inside = at < rows.size
