@@ -58,7 +58,7 @@ def test_info_is_for_people_and_for_programs(built: Path) -> None:
 
 def test_verify_passes_what_holds(built: Path) -> None:
     for options in ([], ["--every"], ["--sample", "7"]):
-        result = geoelastic("verify", built, "--json", *options)
+        result = geoelastic("verify", built, "--json", "--l-top", "1", *options)
         assert result.exit_code == 0
         data = json.loads(result.stdout)
         assert data["ok"] is True
@@ -108,7 +108,7 @@ def test_build_from_an_array_of_masses(tmp_path: Path) -> None:
 
 def test_json_is_all_there_is_on_stdout(built: Path) -> None:
     """Progress goes to stderr: a program can read stdout as it is."""
-    code = ["-m", "geoelastic.cli", "verify", str(built), "--json", "--progress"]
+    code = ["-m", "geoelastic.cli", "verify", str(built), "--stated", "--json", "--progress"]
     done = subprocess.run([sys.executable, *code], capture_output=True, text=True, check=True)
     assert json.loads(done.stdout)["ok"] is True
     assert "verify" in done.stderr

@@ -276,7 +276,7 @@ def test_the_command_checks_resumes_and_is_believed_by_others(tmp_path, city):
     assert told["edges_over"] == 0
     assert ge.load(path).relief is None
     assert "sharpened" in geoelastic("info", out).stdout
-    assert geoelastic("verify", out).exit_code == 0
+    assert geoelastic("verify", out, "--stated").exit_code == 0
     assert json.loads(geoelastic("verify", out, "--sample", 20, "--json").stdout)["relief"]["ok"]
     # a height that is wrong is found
     metric = ge.load(out)

@@ -90,7 +90,7 @@ _EXPORTS = {
     "suggest_fences": "fences.suggest",
     "synthetic_quality": "quality",
     "update_tiles": "tiles",
-    "verify": "metric",
+    "verify": "judge",
 }
 
 __all__ = sorted(_EXPORTS)

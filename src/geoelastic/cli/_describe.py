@@ -3,22 +3,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ._account import account_lines
 
 if TYPE_CHECKING:
+    from ..judge import Claim
     from ..metric import AnyMetric
 
 __all__ = ["certificate_lines", "describe", "relief_line"]
 
 
-def describe(metric: AnyMetric, path: Path) -> dict[str, Any]:
-    """The facts of a metric; "text" holds them as lines to read."""
+def describe(metric: AnyMetric, path: Path, output: str | None = None) -> dict[str, Any]:
+    """The facts of a metric; "text" holds them as lines to read. `output`: the measure that its file names."""
     grid, area = metric.grid, metric.grid.area
     facts: dict[str, Any] = {
-        "ok": metric.certificate["ok"],
+        "ok": metric.certificate.get("ok") is True,
         "file": str(path),
         "bytes": _size(path),
         "center": list(area.middle),
@@ -33,10 +35,21 @@ def describe(metric: AnyMetric, path: Path) -> dict[str, Any]:
         "certificate": metric.certificate,
         "info": metric.info,
     }
+    claim = _claim(metric, output)
+    if claim is not None:
+        facts |= {"claim": claim.words, "facts": claim.to_dict()}
     if metric.relief is not None:
         facts["relief"] = {"output": metric.relief.output} | metric.relief.certificate
     facts["text"] = "\n".join(f"{name:>12}  {value}" for name, value in _lines(facts))
     return facts
+
+
+def _claim(metric: AnyMetric, output: str | None) -> Claim | None:
+    """What the metric states; None for a metric in tiles, of which none is opened."""
+    from ..judge import claim_of
+    from ..metric import Metric
+
+    return claim_of(metric, output) if isinstance(metric, Metric) else None
 
 
 def _size(path: Path) -> int:
@@ -51,7 +64,7 @@ def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     lat, lon = facts["center"]
     width, height = facts["size_km"]
     requirement = {name: value for name, value in facts["requirement"].items() if not isinstance(value, list)}
-    certificate = certificate_lines(facts["certificate"])
+    certificate = _as_stated(certificate_lines, facts["certificate"])
     redrawn = " on a cartogram" if facts["cartogram"] else ""
     lines = [
         ("file", f"{facts['file']} ({facts['bytes'] / 1000:,.0f} kB)"),
@@ -65,11 +78,26 @@ def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     ]  # fmt: skip
     if facts["fences"]:
         lines.append(("fences", str(facts["fences"])))
-    lines += account_lines(facts["info"].get("quality", facts["info"]))
+    if "claim" in facts:
+        lines.append(("claim", facts["claim"]))
+    lines += _as_stated(account_lines, facts["info"].get("quality", facts["info"]))
     lines += [("certificate" if k == 0 else "", line) for k, line in enumerate(certificate)]
     if "relief" in facts:
-        lines.append(("sharpened", f"for output by {facts['relief']['output']}; {relief_line(facts['relief'])}"))
+        said = "; ".join(_as_stated(lambda relief: [relief_line(relief)], facts["relief"]))
+        lines.append(("sharpened", f"for output by {facts['relief']['output']}; {said}"))
     return lines
+
+
+def _as_stated(lines: Callable[[Any], list[Any]], said: Any) -> list[Any]:
+    """Lines of what a file says about itself, which may be anything."""
+    try:
+        return lines(said)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError):
+        return []
+
+
+def _figure(value: float | None, digits: int) -> str:
+    return "none" if value is None else f"{value:.{digits}f}"
 
 
 def relief_line(relief: dict[str, Any]) -> str:
@@ -91,7 +119,8 @@ def certificate_lines(certificate: dict[str, Any]) -> list[str]:
         f"{'holds' if certificate['ok'] else 'DOES NOT HOLD'}: {certificate['violations']:,} violations at "
         f"{certificate['checked']:,} of {certificate['secret_outside_fences']:,} locations, every level in "
         f"[{certificate['l_from']:.4g}, {certificate['l_top']:.4g}]",
-        f"m(B_l)/req(l): least {ratio['min']:.4f}, median {ratio['median']:.3f}, mean {ratio['mean']:.3f}",
+        f"m(B_l)/req(l): least {_figure(ratio['min'], 4)}, median {_figure(ratio['median'], 3)}, "
+        f"mean {_figure(ratio['mean'], 3)}",
         f"graph {certificate['graph_sha256'][:16]}..., {certificate['edges']:,} edges",
     ]
     if not certificate["same_graph_as_certified"]:

@@ -15,7 +15,14 @@ from ._describe import describe
 @geo_command(short_help="What is in a file.")
 @click.argument("file")
 def command(file: str) -> dict[str, Any]:
-    """Show the area, the locations, the parameters, the certificate and the sources of a metric's FILE."""
-    from ..opening import load
+    """Show the area, the locations, the parameters, the claim, the certificate and the sources of a metric's FILE.
 
-    return describe(load(file), Path(file))
+    Nothing is checked here: `geoelastic verify` does that.
+    """
+    from ..judge import open_mechanism
+    from ..mechanism import ElasticMechanism
+
+    subject = open_mechanism(file)
+    if isinstance(subject, ElasticMechanism):
+        return describe(subject.metric, Path(file), subject.output)
+    return describe(subject, Path(file))

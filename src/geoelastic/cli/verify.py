@@ -15,28 +15,35 @@ from ._describe import certificate_lines, relief_line
 @click.argument("file")
 @click.option("--every", is_flag=True, help="Check every location (the default; here so that a script can say so).")
 @click.option("--sample", type=int, metavar="N", help="Check only N locations, spread evenly: a quick look.")
+@click.option(
+    "--require", "policy", metavar="TOML", help="A policy in place of the README's promise (docs/guarantee.md)."
+)
+@click.option("--l-star", type=float, help="Require (l / L_STAR)^2 units of mass [default: ln 2].")
+@click.option("--l-from", type=float, help="Require it from this level on [default: 0.35].")
+@click.option("--l-top", type=float, help="Require it up to this level [default: ln 6].")
+@click.option("--share", type=float, help="Require that secrets hold this share of the mass [default: 0.1].")
+@click.option("--stated", is_flag=True, help="Require nothing but what the file itself states.")
 @click.option("--workers", type=int, metavar="N", help="Threads [default: all cores].")
-def command(file: str, every: bool, sample: int | None, workers: int | None) -> dict[str, Any]:
-    """Recompute the certificate of FILE from its graph alone, by code that shares nothing with the builders.
+def command(
+    file: str, every: bool, sample: int | None, policy: str | None, l_star: float | None, l_from: float | None,
+    l_top: float | None, share: float | None, stated: bool, workers: int | None,
+) -> dict[str, Any]:  # fmt: skip
+    """Check FILE from what will be sampled, by code that shares nothing with the builders, and say what it claims.
 
-    If FILE was sharpened, its relief is checked too: on every edge, or with --sample on those around N locations.
+    Checked are the requirement at every level of every secret, fences, weights and, if FILE was sharpened, the relief
+    on every edge, for the very measure that reports go by. The claim is then held against the README's promise, or
+    against another policy.
 
-    Exit 0 if the requirement holds at every level at every location that was checked, and the relief on every edge; 1
-    if not.
+    Exit 0 if all of it holds and is at least what is required; 1 if not.
     """
     from ..errors import InputError
-    from ..metric import verify
-    from ..opening import load
+    from ..judge import open_mechanism, policy_of, verify
 
     if every and sample is not None:
         raise InputError("--every and --sample exclude each other")
-    metric = load(file).whole()
-    certificate = verify(metric, sample=sample, workers=workers, progress=show_progress())
-    lines = certificate_lines(certificate)
-    if metric.relief is not None:
-        from ..metric.verify_relief import check_relief
-
-        relief = check_relief(metric, sample=sample, workers=workers, progress=show_progress())
-        certificate |= {"ok": certificate["ok"] and relief["ok"], "relief": relief}
-        lines.append(relief_line(relief))
-    return certificate | {"text": "\n".join(lines)}
+    require = None if stated else policy_of(policy, l_star=l_star, l_from=l_from, l_top=l_top, share_of_mass=share)
+    found = verify(open_mechanism(file), require=require, sample=sample, workers=workers, progress=show_progress())
+    lines = [found["claim"], *certificate_lines(found | {"ok": not found["faults"]})]
+    if "relief" in found:
+        lines.append(relief_line(found["relief"]))
+    return found | {"text": "\n".join(lines)}

@@ -5,7 +5,6 @@ builders."""
 from __future__ import annotations
 
 import hashlib
-import math
 import time
 from typing import Any
 
@@ -103,12 +102,12 @@ def _ratio(least: Any, profile: Any, probes: IntArray) -> dict[str, Any]:
     finite = least[np.isfinite(least)]
     by_location = np.nanmean(profile, axis=1) if profile.size else np.zeros(0)
     return {
-        "min": float(finite.min()) if finite.size else math.inf,
-        "median": float(np.median(by_location)) if by_location.size else math.inf,
-        "mean": float(by_location.mean()) if by_location.size else math.inf,
+        "min": float(finite.min()) if finite.size else None,
+        "median": float(np.median(by_location)) if by_location.size else None,
+        "mean": float(by_location.mean()) if by_location.size else None,
         "profiled": int(by_location.size),
         "levels": [round(float(level), 4) for level in units_to_level(probes)],
-        "by_level": [round(float(value), 4) for value in profile.mean(axis=0)] if profile.size else [],
+        "by_level": [round(float(value), 4) for value in np.nan_to_num(profile).mean(axis=0)] if profile.size else [],
     }
 
 

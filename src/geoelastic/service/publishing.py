@@ -8,6 +8,7 @@ from typing import Any
 
 from ..area import Area
 from ..errors import InputError
+from ..judge import open_mechanism, verify
 from ..mechanism import ElasticMechanism
 from ..mechanism.portable import save_mechanism
 from ..metric.extract import extract
@@ -26,7 +27,7 @@ def make_extract(
     sharp: bool = False, client: bool = False, progress: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
     """Cut `area` from a metric (all of it, if None) and write it as ``.geox`` or ``.geoelastic``, sharpened if `sharp`;
-    with `client`, the script for web pages beside it."""
+    with `client`, the script for web pages beside it. What was written is read again and verified."""
     path = Path(target)
     if path.suffix not in (".geox", ".geoelastic"):
         raise InputError(f"'output' must end in .geox (for phones and pages) or .geoelastic, got {path.name!r}")
@@ -41,10 +42,11 @@ def make_extract(
         size = path.stat().st_size
     if client:
         write_bytes(path.with_name(SCRIPT), bundle("auto").encode())
-    grid = part.grid
+    grid, found = part.grid, verify(open_mechanism(path), progress=progress)
+    cut = part.info.get("extract")
     return {
         "output": str(path), "bytes": size, "locations": part.n, "secret": int(part.secret.sum()),
         "km": [grid.cols * grid.cell_m / 1000, grid.rows * grid.cell_m / 1000], "middle": list(grid.area.middle),
-        "bounds": list(grid.area.bounds), "verified": bool(part.certificate.get("ok")),
-        "reveals": part.info.get("extract", {}).get("reveals", "nothing: the file is the whole map"),
+        "bounds": list(grid.area.bounds), "verified": found["ok"], "claim": found["claim"],
+        "reveals": cut.get("reveals", "") if isinstance(cut, dict) else "nothing: the file is the whole map",
     }  # fmt: skip

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a metric or a mechanism is held to: the check of what will be sampled, its claim in plain words, a policy."""
+
+from .check import open_mechanism, verify
+from .claim import Claim, claim_of
+from .policy import README, Policy, load_policy, policy_of
+
+__all__ = ["README", "Claim", "Policy", "claim_of", "load_policy", "open_mechanism", "policy_of", "verify"]

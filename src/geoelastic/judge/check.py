@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`verify`: a metric and the reports that will be drawn over it, from what is sampled and nothing else.
+
+Four things make a report private for the metric, and the metric worth it: every secret has the crowd that is required
+(`metric.verify`, by a search of its own); fences are closed; the whole weights fall no faster than they may; and, for
+reports over a relief, the inequality on every edge, for the very measure and heights that are sampled. Without a relief
+the half is private for any measure (docs/guarantee.md), and nothing is left to check.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from ..errors import FileError, require_count
+from ..levels import LEVEL_BITS, IntArray
+from ..mechanism.elastic import ElasticMechanism
+from ..mechanism.portable import load_mechanism
+from ..metric import AnyMetric, Metric
+from ..metric.decode import require_spread
+from ..metric.portable import is_portable
+from ..metric.verify import verify as verify_metric
+from ..metric.verify_relief import check_relief
+from ..metric.weights import HALF, WHOLE, make_weights
+from ..opening import load
+from .claim import claim_of
+from .policy import README, Policy
+
+__all__ = ["open_mechanism", "verify"]
+
+
+def open_mechanism(path: str | os.PathLike[str]) -> AnyMetric | ElasticMechanism:
+    """What a file reports by: the mechanism of a ``.geox`` file, with the measure that is in it; else its metric."""
+    return load_mechanism(path) if is_portable(path) else load(path)
+
+
+def verify(
+    subject: AnyMetric | ElasticMechanism, *, require: Policy | None = None, sample: int | None = None,
+    only: Any = None, workers: int | None = None, progress: bool = False,
+) -> dict[str, Any]:  # fmt: skip
+    """Check a metric, or a mechanism, from scratch: the requirement at every level of every secret (or of `sample` of
+    them), fences, weights, and the relief on every edge.
+
+    `ok`: all that was checked holds and, with `require`, the claim is at least that policy. `claim`: what is stated,
+    in plain words; `facts`: the same as data; `faults`: what does not hold; `short`: in what the claim is less than
+    the policy (the README's promise if none is given). The other entries are those of the metric's certificate.
+    """
+    if sample is not None:
+        require_count("sample", sample)
+    metric, measure, output = _parts(subject)
+    certificate = verify_metric(metric, sample=sample, only=only, workers=workers, progress=progress)
+    relief = None
+    if metric.relief is not None:
+        relief = check_relief(metric, measure, sample=sample, workers=workers, progress=progress)
+    faults = _faults(metric, certificate, relief, partial=only is not None)
+    claim = claim_of(metric, output)
+    short = (require or README).short_of(claim, metric)
+    ok = not faults and (require is None or not short)
+    looked = f"Checked at {certificate['checked']:,} places: " if certificate["checked"] < claim.secrets else ""
+    return certificate | {
+        "ok": ok,
+        "claim": f"{looked}{_verdict(faults, short, require)} {claim.words}",
+        "facts": claim.to_dict(),
+        "faults": faults,
+        "short": short,
+        **({} if relief is None else {"relief": relief}),
+    }
+
+
+def _parts(subject: AnyMetric | ElasticMechanism) -> tuple[Metric, IntArray | None, str | None]:
+    """The metric, and the measure that is sampled, if it is known by more than its name."""
+    if not isinstance(subject, ElasticMechanism):
+        return subject.whole(), None, None
+    metric = subject.metric.whole()
+    metric = metric if subject.sharpened else replace(metric, relief=None)
+    return metric, subject.measure, subject.output
+
+
+def _faults(metric: Metric, certificate: dict[str, Any], relief: dict[str, Any] | None, *, partial: bool) -> list[str]:
+    fences, faults = certificate["fences"], []
+    if certificate["secret_outside_fences"] == 0 and not partial:
+        faults.append("no place can be a secret")
+    if certificate["violations"]:
+        faults.append(f"{certificate['violations']:,} places have not the crowd that is required")
+    if fences["leaking_edges"] or fences["not_closed"]:
+        faults.append("a fence is not closed")
+    if not certificate["same_graph_as_certified"]:
+        faults.append("the graph is not the one that its certificate is about")
+    if not _weights_hold(HALF if relief is None else WHOLE):
+        faults.append("the weights of reports fall too fast")
+    if relief is not None and not relief.get("same_metric", True):
+        faults.append("its heights were made for another metric")
+    elif relief is not None and not relief["ok"]:
+        faults.append(f"reports may tell more than the length of an edge on {relief['edges_over']:,} of them")
+    try:
+        if metric.by_paths:
+            require_spread(metric.graph)
+    except FileError as error:
+        faults.append(str(error))
+    return faults
+
+
+def _weights_hold(exponent: Fraction) -> bool:
+    """Whether w(D) <= (1 + x + x²/2) w(D + 1) and w never increases, in whole numbers, for x = exponent x 2^-13: the
+    factor is below e^x, and the table goes on with half of itself."""
+    x = exponent / 2**LEVEL_BITS
+    step = 1 + x + x * x / 2
+    weights = [int(weight) for weight in make_weights(exponent).table]
+    after: list[int] = [*weights[1:], weights[0] // 2]  # 2^31, so that half of it is whole
+    return all(below <= weight <= step * below for weight, below in zip(weights, after, strict=True))
+
+
+def _verdict(faults: list[str], short: list[str], require: Policy | None) -> str:
+    if faults:
+        return f"This map does not hold what it states: {'; '.join(faults)}."
+    if short and require is not None:
+        return f"This map holds what it states, but that is less than is required: {'; '.join(short)}."
+    return "This map holds what it states."
