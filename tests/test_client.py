@@ -7,6 +7,7 @@ import json
 import math
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 
 import geoelastic as ge
 import vectors
+from geoelastic.judge import README, verify
 from geoelastic.mechanism.portable import load_mechanism, save_mechanism
 from statistical.toolbox import NEVER, assert_chi_square
 
@@ -151,3 +153,32 @@ def test_its_own_draws_follow_the_probabilities(town: ge.ElasticMechanism) -> No
     i = town.metric.locate(48.8567, 2.3387)
     counts = np.array(node_eval(OWN_DRAWS, {"path": str(vectors.FILE), "from": i, "count": 50_000}))
     assert_chi_square(counts, town.probabilities(i), alpha=NEVER)
+
+
+VERIFY = """
+import { verify } from "./src/index.js";
+import { readFileSync } from "node:fs";
+const { path } = JSON.parse(readFileSync(0, "utf8"));
+const { ok, claim, facts, faults, short } = await verify(new Uint8Array(readFileSync(path)));
+process.stdout.write(JSON.stringify({ ok, claim, facts, faults, short }));
+"""
+
+
+@pytest.mark.jit
+def test_the_device_states_the_same_claim_in_the_same_words(tmp_path: Path) -> None:
+    mass = ge.mass_from_quality(ge.synthetic_quality("city", rows=24, cols=20, seed=3), r_small=200, r_large=600)
+    small, broken = tmp_path / "small.geox", tmp_path / "broken.geox"
+    metric = ge.build_metric(mass, method="paper", l_top=1.0, requirement=ge.Linear(0.8))
+    save_mechanism(ge.ElasticMechanism(metric, output="uniform"), small)
+    halved = replace(metric, mass_units=metric.mass_units // 2, certificate={})
+    save_mechanism(ge.ElasticMechanism(halved, output="uniform"), broken)
+    for path in (vectors.FILE, vectors.SHARP, small, broken):
+        told = node_eval(VERIFY, {"path": str(path)})
+        want = verify(load_mechanism(path), require=README)
+        assert told["ok"] == want["ok"] == (path in (vectors.FILE, vectors.SHARP))
+        assert told["claim"] == want["claim"]
+        assert told["faults"] == want["faults"]
+        assert told["short"] == want["short"]
+        assert set(told["facts"]) == set(want["facts"])
+        for name, value in want["facts"].items():
+            assert told["facts"][name] == (pytest.approx(value, rel=1e-12) if isinstance(value, float) else value)

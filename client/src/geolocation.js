@@ -121,7 +121,7 @@ async function loaded(metric) {
 
 async function verified(metric, options) {
   const given = metric instanceof Elastic ? metric : await fetchBytes(metric);
-  const { ok, faults } = await verify(given, options);
-  if (!ok) throw new GeoelasticError("file", `the map does not keep its promise: ${faults.join("; ")}`);
+  const { ok, faults, short } = await verify(given, options);
+  if (!ok) throw new GeoelasticError("file", `the map does not keep its promise: ${[...faults, ...short].join("; ")}`);
   return given instanceof Elastic ? given : Elastic.fromBytes(given);
 }

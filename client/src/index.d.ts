@@ -143,49 +143,76 @@ export class Sticky {
  */
 export function carveFence(metric: Metric, ring: readonly LatLon[]): { metric: Metric; cells: number; checked: number; changed: number };
 
-/** What a check found. */
-export interface Claim {
-  ok: boolean;
-  /** What is wrong, in words; empty if `ok`. */
-  faults: string[];
-  /** One paragraph in plain words: what holds, for whom, and what is not covered. */
-  words: string;
+/** What a map states. */
+export interface Facts {
   locations: number;
   secrets: number;
+  fenced: number;
   fences: number;
+  share_of_locations: number;
   share_of_area: number;
   share_of_mass: number;
   requirement: Requirement;
   l_from: number;
   l_top: number;
   mass: number;
+  mass_per_km2: number;
   unit_m: number | null;
   output: string;
   sharpened: boolean;
+}
+
+/** What a check found. */
+export interface Verified {
+  /** All that is stated holds, and it is at least what was required. */
+  ok: boolean;
+  /** One paragraph in plain words: whether it holds, for whom, and what is not covered. */
+  claim: string;
+  facts: Facts;
+  /** What does not hold. */
+  faults: string[];
+  /** In what it is less than the policy. */
+  short: string[];
   least_ratio: number | null;
   edges: number;
   worst_edge: number;
 }
 
-/** Where claims are remembered by the digest of a file's bytes. */
-export interface ClaimStore {
-  get(key: string): Claim | undefined | Promise<Claim | undefined>;
-  set(key: string, claim: Claim): unknown;
+/** The least that a map must state. */
+export interface Policy {
+  requirement: Requirement;
+  l_from: number;
+  l_top: number;
+  secrets: number;
+  share_of_mass: number;
+  unit_m: number;
+  mass_per_km2: number;
+}
+
+/** What the README promises. */
+export const README: Policy;
+
+/** Where results are remembered by the digest of a file's bytes. */
+export interface VerifiedStore {
+  get(key: string): Verified | undefined | Promise<Verified | undefined>;
+  set(key: string, result: Verified): unknown;
 }
 
 export interface VerifyOptions {
+  /** Default: README. null: it is enough if the map holds what it states itself. */
+  require?: Policy | null;
   /** Told how far the check is, from 0 to 1. */
   progress?: (part: number) => void;
   signal?: AbortSignal;
   /** How many workers (default: the device's cores, at most 8). */
   workers?: number;
-  store?: ClaimStore;
+  store?: VerifiedStore;
   /** Makes a worker of a script's text, for places where one cannot be made of a Blob. */
   spawn?: (text: string) => Pick<Worker, "postMessage" | "terminate" | "onmessage" | "onerror">;
 }
 
 /** Check a map on this device, from its bytes alone: every secret at every level, every edge. */
-export function verify(given: Uint8Array | ArrayBuffer | Elastic, options?: VerifyOptions): Promise<Claim>;
+export function verify(given: Uint8Array | ArrayBuffer | Elastic, options?: VerifyOptions): Promise<Verified>;
 
 export interface GeolocationOptions {
   /** The address of a `.geox` file, or a mechanism. */

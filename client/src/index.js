@@ -5,6 +5,7 @@ export { readPortable } from "./format.js";
 export { installGeolocation } from "./geolocation.js";
 export { Elastic } from "./mechanism.js";
 export { LEVEL_UNITS, MASS_UNITS, Metric } from "./metric.js";
+export { README } from "./policy.js";
 export { Projection } from "./projection.js";
 export { ReplayRandom, SystemRandom, uniformBelow } from "./random.js";
 export { leastRatio, requirementTable, requiredMass } from "./requirement.js";

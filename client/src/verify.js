@@ -2,10 +2,11 @@
 // The device checks a map by itself, from its bytes alone: that every secret has its crowd at every level, and that reports
 // keep to the distances on every edge. It believes no certificate, and its searches are its own (checker.js).
 
-import { claimOf } from "./claim.js";
+import { claimWords, factsOf, grouped } from "./claim.js";
 import { GeoelasticError } from "./errors.js";
 import { Elastic } from "./mechanism.js";
-import { LEVEL_UNITS, MASS_UNITS } from "./metric.js";
+import { LEVEL_UNITS } from "./metric.js";
+import { README, requiredUnits, shortOf } from "./policy.js";
 import { Crew } from "./workers.js";
 
 /** S is summed exactly to here, and bounded by groups of neighbours to there: on large maps the rest is 0.2 % of S. */
@@ -23,20 +24,24 @@ const MOST_LOCATIONS = 2 ** 20;
 const MARGIN = 2 ** -27;
 
 /**
- * Check a map: the bytes of a `.geox` file, or a mechanism. Resolves to its claim, {ok, faults, words, ...}, whatever it
- * found; rejects with a GeoelasticError if the bytes are not a map ("file") or the check was stopped ("stopped").
+ * Check a map: the bytes of a `.geox` file, or a mechanism. Resolves to what it found, {ok, claim, facts, faults, short}: the
+ * claim in plain words and as data, what does not hold, and in what it is less than the policy `require` (default: what the
+ * README promises; null: it is enough if the map holds what it states itself). Rejects with a GeoelasticError if the bytes are
+ * not a map ("file") or the check was stopped ("stopped").
  * progress(part): from 0 to 1. signal: an AbortSignal. workers: how many (default: the device's cores). store: get(key) and
  * set(key, value), where claims are remembered by the digest of the bytes (default: localStorage). spawn: what makes a worker.
  */
-export async function verify(given, { progress = () => undefined, signal, workers, store = browserStore(), spawn } = {}) {
-  if (given instanceof Elastic) return check(given, { progress, signal, workers, spawn });
+export async function verify(given, { require = README, progress = () => undefined, signal, workers, store = browserStore(), spawn } = {}) {
+  const options = { require, progress, signal, workers, spawn };
+  if (given instanceof Elastic) return check(given, options);
   const bytes = given instanceof Uint8Array ? given : new Uint8Array(given);
-  const key = `geoelastic.verified.1.${await digestOf(bytes)}`;
+  const policy = await digestOf(new TextEncoder().encode(JSON.stringify(require)));
+  const key = `geoelastic.verified.1.${await digestOf(bytes)}.${policy.slice(0, 16)}`;
   const known = await store.get(key);
   if (known !== undefined) return known;
-  const claim = await check(await Elastic.fromBytes(bytes), { progress, signal, workers, spawn });
-  await store.set(key, claim);
-  return claim;
+  const result = await check(await Elastic.fromBytes(bytes), options);
+  await store.set(key, result);
+  return result;
 }
 
 async function digestOf(bytes) {
@@ -61,7 +66,7 @@ function quietly(action) {
   }
 }
 
-async function check(mechanism, { progress, signal, workers, spawn }) {
+async function check(mechanism, { require, progress, signal, workers, spawn }) {
   const { metric } = mechanism;
   if (metric.n > MOST_LOCATIONS) throw new GeoelasticError("input", `maps of more than ${MOST_LOCATIONS} locations cannot be checked on a device`);
   const secrets = [];
@@ -79,17 +84,29 @@ async function check(mechanism, { progress, signal, workers, spawn }) {
     const done = (size) => progress(Math.min(1, (finished += size) / Math.max(1, work)));
     const balls = await crew.all(parts(secrets, BALLS_A_TASK, (part) => ({ kind: "balls", given: [part], size: part.length })), { done, signal });
     const edges = map.sharpened ? await checkEdges(mechanism, map, crew, outside, { done, signal }) : { checked: 0, over: 0, worst: 0 };
-    return claimOf(metric, {
-      secrets: secrets.length,
-      short: balls.reduce((sum, part) => sum + part.short, 0),
-      least: balls.reduce((least, part) => Math.min(least, part.least), Infinity),
-      crossings: crossings(metric),
-      weightsHold: weightsHold(mechanism.weights, map.sharpened ? 1n : 2n),
-      edges,
-    });
+    const checked = {
+      short: balls.reduce((sum, part) => sum + part.short, 0), least: balls.reduce((least, part) => Math.min(least, part.least), Infinity), edges,
+    };
+    return resultOf(mechanism, checked, require);
   } finally {
     crew.end();
   }
+}
+
+function resultOf({ metric, weights }, { short: without, least, edges }, require) {
+  const facts = factsOf(metric);
+  const faults = [];
+  if (facts.secrets === 0) faults.push("no place can be a secret");
+  if (without > 0) faults.push(`${grouped(without)} places have not the crowd that is required`);
+  if (crossings(metric) > 0) faults.push("a fence is not closed");
+  if (!weightsHold(weights, facts.sharpened ? 1n : 2n)) faults.push("the weights of reports fall too fast");
+  if (edges.over > 0) faults.push(`reports may tell more than the length of an edge on ${grouped(edges.over)} of them`);
+  const short = shortOf(require ?? README, facts, metric.head);
+  const required = require !== null;
+  return {
+    ok: faults.length === 0 && (short.length === 0 || !required), claim: claimWords(facts, { faults, short, required }), facts, faults, short,
+    least_ratio: Number.isFinite(least) ? least : null, edges: edges.checked, worst_edge: edges.worst,
+  };
 }
 
 function parts(sources, size, task) {
@@ -107,23 +124,6 @@ function mapOf(mechanism) {
     table: requiredUnits(metric.head),
     fall: sharpened ? Float64Array.from({ length: FAR + 1 }, (_, d) => weights[d % weights.length] * 2 ** -Math.floor(d / weights.length)) : new Float64Array(1),
   };
-}
-
-/** Entry D: the mass units that the ball of D level units must hold, up to l_top; 0 below l_from. It serves all levels below D + 1. */
-function requiredUnits({ requirement, l_from: from, l_top: top }) {
-  const last = Math.floor(top * LEVEL_UNITS);
-  return Float64Array.from({ length: last + 1 }, (_, d) => {
-    if (d < Math.floor(from * LEVEL_UNITS)) return 0;
-    const level = d === last ? top : ((d + 1) / LEVEL_UNITS) * (1 - 2 ** -53); // the largest number below d + 1
-    return Math.ceil(massAt(requirement, level) * MASS_UNITS);
-  });
-}
-
-function massAt({ kind, l_star: star, level: from, mass, levels, masses }, level) {
-  if (kind === "quadratic") return (level / star) * (level / star);
-  if (kind === "linear") return level / star;
-  if (kind === "step") return level >= from ? mass : 0;
-  return masses[levels.findIndex((known) => known >= level)];
 }
 
 /** Edges that leave a fence, or have some length inside one. */

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Worker } from "node:worker_threads";
 import { makeChecker } from "../src/checker.js";
-import { Elastic, GeoelasticError, verify } from "../src/index.js";
+import { Elastic, GeoelasticError, README, verify } from "../src/index.js";
 import { makeLanes } from "../src/lanes.js";
 import { bytesOf, packed, SeededRandom, unpacked } from "./support.mjs";
 
@@ -25,12 +25,12 @@ const faulty = async (bytes, fault) => {
 };
 
 test("our own maps hold", async () => {
-  const { ok, faults, secrets, least_ratio: least } = await checked(plain);
-  assert.deepEqual([ok, faults, secrets], [true, [], 1001]);
+  const { ok, faults, short, facts, least_ratio: least } = await checked(plain);
+  assert.deepEqual([ok, faults, short, facts.secrets, facts.sharpened], [true, [], [], 1001, false]);
   assert.ok(least >= 1 && least < 1.01);
-  const claim = await checked(sharp);
-  assert.deepEqual([claim.ok, claim.faults, claim.sharpened], [true, [], true]);
-  assert.ok(claim.worst_edge > 0.9 && claim.worst_edge <= 1);
+  const found = await checked(sharp);
+  assert.deepEqual([found.ok, found.faults, found.facts.sharpened], [true, [], true]);
+  assert.ok(found.worst_edge > 0.9 && found.worst_edge <= 1);
 });
 
 test("a mass that is missing, a scale that is too large, a requirement that asks for more: each is found", async () => {
@@ -38,6 +38,26 @@ test("a mass that is missing, a scale that is too large, a requirement that asks
   await faulty(changed(plain, ({ scale }) => scale.forEach((_, i) => (scale[i] = Math.floor(1.01 * scale[i])))), /crowd/);
   await faulty(changed(plain, (_, head) => (head.requirement.l_star *= 0.999)), /crowd/);
   await faulty(changed(plain, (_, head) => (head.frame_cells = 28)), /no place/);
+});
+
+test("what holds but promises little is not enough, unless that is what was asked", async () => {
+  const loose = (change) => changed(plain, (arrays, head) => change(head, arrays));
+  const cases = [
+    [(head) => (head.requirement.l_star = 0.7), /at level [\d.]+ it asks for/],
+    [(head) => (head.l_from = 0.5), /from level 0\.5 on, not from 0\.35/],
+    [(head) => (head.l_top = 1.5), /up to level 1\.5, not up to 1\.792/],
+    [(head) => (head.info.r_small_m = 100), /a disc of 100 m, not of 300 m/],
+    [(head, { mass }) => mass.forEach((_, i) => (mass[i] *= 100)), /units of mass a square kilometre/],
+  ];
+  for (const [change, reason] of cases) {
+    const bytes = loose(change);
+    const { ok, faults, short, claim } = await checked(bytes);
+    assert.deepEqual([ok, faults], [false, []]);
+    assert.match(short.join("; "), reason);
+    assert.match(claim, /^This map holds what it states, but that is less than is required/);
+    assert.equal((await checked(bytes, { require: null })).ok, true);
+  }
+  assert.equal((await checked(plain, { require: { ...README, secrets: 1002 } })).ok, false);
 });
 
 /** The largest share of an edge that reports use, by sums over the whole map without any bound. */
