@@ -165,7 +165,7 @@ def test_the_file_holds_counts_and_nothing_else(tmp_path: Path) -> None:
     with updating(path) as ledger:
         ledger.charge("ann", "m", fresh=1)
     (row,) = json.loads(path.read_text())["accounts"]
-    assert set(row) == {"user", "mechanism", "fresh", "repeated", "fenced", "exponent", "tags", "hours"}
+    assert set(row) == {"user", "mechanism", "fresh", "repeated", "fenced", "exponent", "tags", "hours", "blocks"}
 
 
 def test_foreign_and_unwritable_files(tmp_path: Path) -> None:

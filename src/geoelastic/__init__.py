@@ -30,6 +30,7 @@ _EXPORTS = {
     "LaplaceClaim": "evaluation.audit",
     "Ledger": "accounts.ledger",
     "Linear": "mass",
+    "LiveTrace": "traces",
     "Locations": "locations",
     "Mass": "mass",
     "MassError": "errors",
@@ -89,6 +90,7 @@ _EXPORTS = {
     "sharpen": "metric.sharpen",
     "suggest_fences": "fences.suggest",
     "synthetic_quality": "quality",
+    "traces_from_frame": "sources.traces",
     "update_tiles": "tiles",
     "verify": "judge",
 }

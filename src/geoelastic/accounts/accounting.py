@@ -21,7 +21,18 @@ import numpy.typing as npt
 from ..errors import InputError, require_nonnegative, require_positive
 from ..levels import FloatArray
 
-__all__ = ["DELTA", "HALF", "Cost", "best_costs", "cost", "level_within", "reports_within", "rho", "rho_to_epsilon"]
+__all__ = [
+    "DELTA",
+    "HALF",
+    "Cost",
+    "best_costs",
+    "cost",
+    "level_of_widths",
+    "level_within",
+    "reports_within",
+    "rho",
+    "rho_to_epsilon",
+]
 
 #: The default probability with which the concentrated bound may fail.
 DELTA = 1e-6
@@ -97,12 +108,18 @@ def level_within(budget: float, reports: int, *, delta: float = DELTA, exponent:
     Infinite for no report at all. The inverse of `Cost.best`: pure, budget / n; concentrated, the level whose rho
     solves rho + 2 sqrt(rho c) = budget with c = ln(1/delta), which is (sqrt(c + budget) - sqrt(c))².
     """
-    budget = require_positive("budget", budget)
     if _require_reports(reports) == 0:
         return math.inf
+    return level_of_widths(budget, reports, reports * (2 * _require_exponent(exponent)) ** 2, delta=delta)
+
+
+def level_of_widths(budget: float, widths: float, squares: float, *, delta: float = DELTA) -> float:
+    """The same for releases whose log-ratios at distance d lie in ranges of width x d: of the widths' sum and the sum
+    of their squares."""
+    budget = require_positive("budget", budget)
     c = math.log(1 / _require_delta(delta))
     most = (budget / (math.sqrt(c + budget) + math.sqrt(c))) ** 2
-    return max(budget / reports, math.sqrt(8 * most / reports) / (2 * _require_exponent(exponent)))
+    return max(budget / widths, math.sqrt(8 * most / squares))
 
 
 def reports_within(budget: float, level: float, *, delta: float = DELTA, exponent: float = HALF) -> int:

@@ -39,11 +39,11 @@ class Budget:
         """The first hour of the window that ends now."""
         return None if self.hours is None else this_hour() - self.hours
 
-    def require(self, ledger: Ledger, users: Iterable[str]) -> None:
+    def require(self, ledger: Ledger, users: Iterable[str], *, ends: Iterable[int] | None = None) -> None:
         """Raise unless each of these users is within the budget. Names stay out of the message: any column may hold
-        them."""
+        them. `ends`: the last hours of the windows to look at, by default the one that ends now."""
         asked = list(users)
-        costs = [ledger.cost(user, self.level, delta=self.delta, since=self.since).best for user in asked]
+        costs = [self._cost(ledger, user, ends) for user in asked]
         over = [cost for cost in costs if not cost <= self.most]
         if over:
             window = "in all" if self.hours is None else f"within {self.hours} hours"
@@ -52,3 +52,11 @@ class Budget:
                 f"nothing was reported: {who} would cost {max(over):.4g} {window}, more than the budget of "
                 f"{self.most:.4g} (places {self.level:.4g} apart)"
             )
+
+    def _cost(self, ledger: Ledger, user: str, ends: Iterable[int] | None) -> float:
+        if self.hours is None or ends is None:
+            return ledger.cost(user, self.level, delta=self.delta, since=self.since).best
+        windows = [(end - self.hours, end) for end in ends]
+        return max(
+            (ledger.cost(user, self.level, delta=self.delta, since=a, until=b).best for a, b in windows), default=0.0
+        )

@@ -5,6 +5,9 @@ A ledger counts, per user and per mechanism, three kinds of reports: *fresh* one
 (sticky: the same report again for the same place), which do not; and those from inside a *fence*, which cost nothing
 towards places of that fence. A charge is written before a report is released, so that a crash can only over-count.
 Fresh reports are also counted by the hour of the charge, for a year, so that a `Budget` can hold for a window of time.
+
+Released traces are charged by the *block*: one that tells traces `level` apart by at most `width` x level is kept as
+its width, spread over the hours that the trace tells of. Reports and blocks of one user add up.
 """
 
 from __future__ import annotations
@@ -20,16 +23,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import FileError, InputError
+from ..errors import FileError, InputError, require_nonnegative
 from ..store.atomic import writing
-from .accounting import DELTA, HALF, Cost, level_within, rho, rho_to_epsilon
+from .accounting import DELTA, HALF, Cost, level_of_widths, rho, rho_to_epsilon
 
 __all__ = ["Account", "Ledger", "this_hour", "updating"]
 
 _FORMAT = "geoelastic-ledger"
-_VERSION = 2
-#: The first version did not know hours.
-_READ_VERSIONS = (1, 2)
+_VERSION = 3
+#: The first version did not know hours, the second no blocks of traces.
+_READ_VERSIONS = (1, 2, 3)
 #: Counts by the hour are kept this long after it.
 KEPT_HOURS = 366 * 24
 #: More reports than anybody makes; far from what 64 bits or a float can hold.
@@ -38,7 +41,10 @@ _MOST = 10**15
 
 @dataclass(frozen=True)
 class Account:
-    """Reports of one user through one mechanism. `exponent` is the mechanism's beta, which sets its bounded range."""
+    """Reports of one user through one mechanism. `exponent` is the mechanism's beta, which sets its bounded range.
+
+    `blocks`: by the hour that a released trace tells of, the sums of the widths of blocks and of their squares.
+    """
 
     fresh: int = 0
     repeated: int = 0
@@ -46,6 +52,7 @@ class Account:
     exponent: float = HALF
     tags: frozenset[str] = frozenset()
     hours: Mapping[int, int] = field(default_factory=dict)
+    blocks: Mapping[int, tuple[float, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in ("fresh", "repeated", "fenced"):
@@ -55,12 +62,21 @@ class Account:
             _require_number("hours", fresh)
         if sum(self.hours.values()) > self.fresh:
             raise InputError("'hours' must add up to no more than 'fresh'")
+        for hour, sums in self.blocks.items():
+            _require_number("blocks", hour)
+            for value in sums:
+                require_nonnegative("blocks", value)
         if not isinstance(self.exponent, int | float) or not 0 < self.exponent <= 1:
             raise InputError(f"'exponent' must be a number in (0, 1], got {self.exponent!r}")
 
-    def fresh_since(self, hour: int | None) -> int:
-        """Fresh reports charged in this hour (since 1970, UTC) or later; all of them for None."""
-        return self.fresh if hour is None else sum(fresh for when, fresh in self.hours.items() if when >= hour)
+    def fresh_since(self, hour: int | None, until: int | None = None) -> int:
+        """Fresh reports charged in this hour (since 1970, UTC) or later, up to `until`; all of them for None."""
+        return self.fresh if hour is None else sum(n for when, n in self.hours.items() if _within(when, hour, until))
+
+    def blocks_since(self, hour: int | None, until: int | None = None) -> tuple[float, float]:
+        """The widths of blocks that tell of this hour or later, up to `until`, and their squares, added up."""
+        sums = [pair for when, pair in self.blocks.items() if hour is None or _within(when, hour, until)]
+        return math.fsum(width for width, _ in sums), math.fsum(square for _, square in sums)
 
 
 @dataclass
@@ -105,32 +121,51 @@ class Ledger:
             hours=hours,
         )
 
+    def charge_block(self, user: str, mechanism: str, *, width: float, hours: Mapping[int, float]) -> None:
+        """Add a block of a released trace: traces that are `level` apart all the time differ by width x level.
+
+        `hours`: the part of the block in each hour that it tells of (since 1970, UTC). Its square is spread alike:
+        traces that differ in a part of a block only have less.
+        """
+        require_nonnegative("width", width)
+        whole = math.fsum(hours.values())
+        old = self.users.setdefault(str(user), {}).get(mechanism, Account())
+        blocks = dict(old.blocks)
+        for hour, part in hours.items():
+            spent, squares = blocks.get(hour, (0.0, 0.0))
+            blocks[hour] = (spent + width * part / whole, squares + width**2 * part / whole)
+        self.users[str(user)][mechanism] = replace(old, blocks=blocks)
+
     def accounts(self, user: str) -> dict[str, Account]:
         """The accounts of one user, by mechanism."""
         if user not in self.users:
             raise InputError(f"'user' must be one of the {len(self.users)} in the ledger, got {user!r}")
         return dict(self.users[user])
 
-    def cost(self, user: str, level: float, *, delta: float = DELTA, since: int | None = None) -> Cost:
+    def cost(
+        self, user: str, level: float, *, delta: float = DELTA, since: int | None = None, until: int | None = None
+    ) -> Cost:
         """What telling two places apart has cost this user, for places at distance `level` by every map used.
 
         Both bounds add up over mechanisms; a user that has reported from several places pays this at most for any
-        pair of histories that are `level` apart at each report. `since`: only what was charged from this hour on.
+        pair of histories that are `level` apart at each report. `since`: only what was charged from this hour on,
+        up to the hour `until`.
         """
         accounts = self.accounts(user).values()
-        reports = sum(account.fresh_since(since) for account in accounts)
-        total = sum(rho(account.fresh_since(since), level, exponent=account.exponent) for account in accounts)
-        return Cost(reports, level, reports * level, total, rho_to_epsilon(total, delta), delta)
+        reports = sum(account.fresh_since(since, until) for account in accounts)
+        total = sum(rho(account.fresh_since(since, until), level, exponent=account.exponent) for account in accounts)
+        blocks = [account.blocks_since(since, until) for account in accounts]
+        # a block's log-ratios lie in a range of width x level: Hoeffding's lemma as for a report
+        total += math.fsum(square for _, square in blocks) * level**2 / 8
+        pure = (reports + math.fsum(width for width, _ in blocks)) * level
+        return Cost(reports, level, pure, total, rho_to_epsilon(total, delta), delta)
 
     def level_within(self, user: str, budget: float, *, delta: float = DELTA) -> float:
         """The largest distance at which places are within `budget` of this user; infinite before the first report."""
-        accounts = [account for account in self.accounts(user).values() if account.fresh]
-        if not accounts:
+        one = self.cost(user, 1.0, delta=delta)
+        if one.pure == 0:
             return math.inf
-        # n reports of different exponents weigh like n of their root mean square
-        reports = sum(account.fresh for account in accounts)
-        square = sum(account.fresh * account.exponent**2 for account in accounts) / reports
-        return level_within(budget, reports, delta=delta, exponent=math.sqrt(square))
+        return level_of_widths(budget, one.pure, 8 * one.rho, delta=delta)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Ledger:
@@ -166,8 +201,9 @@ class Ledger:
         hours: dict[int, int] = dict(known)
         if len(hours) != len(known):
             raise ValueError("an hour twice")
+        blocks = {int(hour): (width, square) for hour, width, square in row.get("blocks") or []}
         accounts[mechanism] = Account(
-            row["fresh"], row["repeated"], row["fenced"], row["exponent"], frozenset(tags), hours
+            row["fresh"], row["repeated"], row["fenced"], row["exponent"], frozenset(tags), hours, blocks
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -178,6 +214,7 @@ class Ledger:
                 "exponent": a.exponent,
                 "tags": sorted(a.tags),
                 "hours": [list(pair) for pair in sorted(a.hours.items())],
+                "blocks": [[hour, *sums] for hour, sums in sorted(a.blocks.items())],
             }
             for user, accounts in sorted(self.users.items())
             for name, a in sorted(accounts.items())
@@ -201,6 +238,10 @@ def updating(path: str | os.PathLike[str]) -> Iterator[Ledger]:
         ledger = Ledger.load(path)
         yield ledger
         ledger.save(path)
+
+
+def _within(hour: int, since: int, until: int | None) -> bool:
+    return hour >= since and (until is None or hour <= until)
 
 
 def this_hour() -> int:
@@ -270,6 +311,7 @@ def _write_parquet(path: Path, rows: list[dict[str, Any]]) -> None:
 
     kinds = [("user", pa.string()), ("mechanism", pa.string()), ("fresh", pa.int64()), ("repeated", pa.int64())]
     kinds += [("fenced", pa.int64()), ("exponent", pa.float64()), ("tags", pa.list_(pa.string()))]
-    schema = pa.schema([*kinds, ("hours", pa.list_(pa.list_(pa.int64())))])
+    kinds += [("hours", pa.list_(pa.list_(pa.int64()))), ("blocks", pa.list_(pa.list_(pa.float64())))]
+    schema = pa.schema(kinds)
     table = pa.Table.from_pylist(rows, schema=schema).replace_schema_metadata({_FORMAT: str(_VERSION)})
     parquet.write_table(table, path)

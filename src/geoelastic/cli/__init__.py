@@ -34,6 +34,7 @@ _COMMANDS = {
     "sanitize": "sanitize",
     "serve": "serve",
     "sharpen": "sharpen",
+    "trace": "trace",
     "verify": "verify",
 }
 

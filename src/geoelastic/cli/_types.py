@@ -31,14 +31,15 @@ class _Level(click.ParamType):  # type: ignore[type-arg]
 
 
 class _Hours(click.ParamType):  # type: ignore[type-arg]
-    """A length of time in whole hours: 24h, 7d."""
+    """A length of time in whole hours: 24h, 7d, day, week."""
 
     name = "TIME"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         if isinstance(value, int):
             return value
-        found = re.fullmatch(r"([0-9]{1,4})\s*([hd])", str(value).strip())
+        named = {"hour": "1h", "day": "1d", "week": "7d"}.get(str(value).strip(), str(value).strip())
+        found = re.fullmatch(r"([0-9]{1,4})\s*([hd])", named)
         if found is None or int(found[1]) == 0:
             self.fail(f"must be hours or days such as 24h or 7d, got {value!r}", param, ctx)
         return int(found[1]) * (24 if found[2] == "d" else 1)

@@ -3,7 +3,8 @@
 
 from .clock import Clock
 from .habit import Habit
+from .live import LiveTrace
 from .mechanism import TraceMechanism
 from .release import Release
 
-__all__ = ["Clock", "Habit", "Release", "TraceMechanism"]
+__all__ = ["Clock", "Habit", "LiveTrace", "Release", "TraceMechanism"]

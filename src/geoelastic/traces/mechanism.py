@@ -20,7 +20,7 @@ import numpy as np
 
 from ..accounts.accounting import DELTA, Cost, rho_to_epsilon
 from ..errors import FrameError, InputError, require_positive
-from ..levels import UNREACHABLE, IntArray, units_to_level
+from ..levels import UNREACHABLE, FloatArray, IntArray, units_to_level
 from ..metric.measures import output_measure
 from ..metric.weights import make_weights
 from ..randomness import RandomSource, SystemRandom
@@ -51,13 +51,13 @@ class TraceMechanism:
     mechanism); Carter and Kohn 1994 (forward filtering, backward sampling).
 
     `rate`: per hour; `moves_per_day`: how often a release is expected to change place; `habit`: the part of the
-    measure that is the time share of earlier releases; `block_hours`: what is drawn at once. A relief is not used: it
-    belongs to single reports.
+    measure that is the time share of earlier releases; `block_hours`: what is drawn at once; `on_last`: the part of
+    the habit that is on the last release, for live ticks. A relief is not used: it belongs to single reports.
     """
 
     def __init__(
         self, mechanism: Any, *, rate: Fraction | float = Fraction(1, 2), step_minutes: Fraction | float = 10,
-        moves_per_day: float = 2, habit: float = 0.5, block_hours: float = 24,
+        moves_per_day: float = 2, habit: float = 0.5, block_hours: float = 24, on_last: float = 0.0,
     ) -> None:  # fmt: skip
         inner = getattr(mechanism, "mechanism", mechanism)
         self.metric = inner.metric
@@ -73,7 +73,7 @@ class TraceMechanism:
             raise InputError(f"'moves_per_day' must be at most {43200 / self.step_s:g} for this step")
         if not 0 <= habit < 1:
             raise InputError(f"'habit' must be in [0, 1), got {habit!r}")
-        self.habit = float(habit)
+        self.habit, self._on_last = float(habit), float(on_last)
         self.block_steps = max(1, int(require_positive("block_hours", block_hours) * 3600 / self.step_s))
         self.twice_beta = self.rate * self.step_s / 3600
         exponent = self.twice_beta / 2 * (1 - KEPT_BACK)
@@ -155,6 +155,21 @@ class TraceMechanism:
         rho = math.fsum(width**2 / 8 for width in ranges)
         return Cost(len(ranges), level, math.fsum(ranges), rho, rho_to_epsilon(rho, delta), delta)
 
+    def blocks(self, release: Release) -> list[tuple[float, dict[int, float]]]:
+        """What to charge for a release: the width of each block and the part of it in each hour that it tells of.
+
+        Ticks in fences cost nothing. Pieces of one block are charged together, which is never too little.
+        """
+        found = []
+        ticks, paid = release.clock.ticks, release.fence == 0
+        for first in range(0, len(release), self.block_steps):
+            told = ticks[first : first + self.block_steps][paid[first : first + self.block_steps]]
+            hours, counts = np.unique(told // 3600, return_counts=True)
+            if told.size:
+                parts = {int(hour): float(count) for hour, count in zip(hours, counts, strict=True)}
+                found.append((float(self.twice_beta) * told.size, parts))
+        return found
+
     def places(self, trace: Trace | Sequence[int], clock: Clock | None = None) -> tuple[Clock, IntArray]:
         """The clock of a trace and the location at each of its ticks.
 
@@ -163,13 +178,17 @@ class TraceMechanism:
         if isinstance(trace, Trace):
             clock = Clock.of(trace, self.step_s) if clock is None else self._checked(clock)
             fix = clock.fixes(trace)
-            return clock, self._placement.locations(trace.lat[fix], trace.lon[fix])[0]
+            return clock, self.locate(trace.lat[fix], trace.lon[fix])
         places = np.asarray(trace, np.int64)
         if places.ndim != 1 or not places.size or not np.all((places >= 0) & (places < self.metric.n)):
             raise InputError(f"a trace must be fixes, or one location in [0, {self.metric.n}) a step")
         if not np.all(np.asarray(self.metric.secret)[places]):
             raise FrameError("some locations are in the frame: they may be released but not be hidden")
         return Clock(0.0, self.step_s, int(places.size)), places
+
+    def locate(self, lat: FloatArray, lon: FloatArray) -> IntArray:
+        """The location of each place, or of the nearest that can be a secret."""
+        return self._placement.locations(lat, lon)[0]
 
     def clamped(self, trace: Trace, clock: Clock | None = None) -> int:
         """At how many ticks the place had to be moved to the nearest that can be a secret; for the owner's eyes."""
@@ -214,7 +233,7 @@ class TraceMechanism:
             raise InputError(
                 "nothing that can be reached from the trace may be reported: 'output' or 'never' rule it out"
             )
-        jump = jump_measure(self.measure, inside, habit, habit=self.habit, jump=self.jump)
+        jump = jump_measure(self.measure, inside, habit, habit=self.habit, jump=self.jump, on_last=self._on_last)
         rows = self.searches(np.unique(piece))
         return Passes(piece, rows, self.weights.table, jump, 1.0 - self.jump, before)
 

@@ -8,6 +8,9 @@
 | ``.csv``, ``.txt``, ``.tsv`` | a header with lat, lon, time, perhaps user; scikit-mobility's lat, lng, datetime, uid |
 | ``.json`` | Google Takeout's Records.json, the phone's Timeline.json, OwnTracks |
 | ``.rec`` | OwnTracks recorder |
+| ``.parquet``, ``.geojson`` and their relatives | points with a time and perhaps a user |
+
+`traces_from_frame` takes pandas, GeoPandas and MovingPandas.
 
 Any of them may be compressed with gzip (``.gz``). Times without an offset are UTC.
 """
@@ -17,16 +20,17 @@ from __future__ import annotations
 import gzip
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TextIO, cast
+from typing import Any, TextIO, cast
 
 from ...errors import FileError, InputError
 from .documents import read_gpx, read_json, read_rec
 from .record import EARTH_RADIUS_M, Fix, Trace, clean_trace, haversine_m
+from .streamed import STREAM_SUFFIXES, frame_fixes, read_streamed
 from .tables import read_csv, read_plt
 
-__all__ = ["EARTH_RADIUS_M", "Fix", "Trace", "clean_trace", "haversine_m", "read_traces"]
+__all__ = ["EARTH_RADIUS_M", "Fix", "Trace", "clean_trace", "haversine_m", "read_traces", "traces_from_frame"]
 
-_SUFFIXES = (".gpx", ".plt", ".csv", ".txt", ".tsv", ".json", ".jsonl", ".rec")
+_SUFFIXES = (".gpx", ".plt", ".csv", ".txt", ".tsv", ".json", ".jsonl", ".rec", *STREAM_SUFFIXES)
 
 
 def read_traces(*paths: str | Path, user: str | None = None) -> list[Trace]:
@@ -36,14 +40,29 @@ def read_traces(*paths: str | Path, user: str | None = None) -> list[Trace]:
     usable record, or no such user.
     """
     files = [file for path in paths for file in _files(Path(path))]
+    return _by_user((fix for file in files for fix in _read_file(file)), user, _told(paths))
+
+
+def traces_from_frame(frame: Any, *, user: str | None = None) -> list[Trace]:
+    """The traces in a pandas or GeoPandas table, or in a Trajectory or TrajectoryCollection of MovingPandas."""
+    if hasattr(frame, "trajectories"):
+        named = [(str(part.id), part.df) for part in frame.trajectories]
+    else:
+        named = [(str(frame.id), frame.df)] if hasattr(frame, "df") and hasattr(frame, "id") else [("", frame)]
+    fixes = (
+        fix if fix is None or fix.user else fix._replace(user=name) for name, part in named for fix in frame_fixes(part)
+    )
+    return _by_user(fixes, user, "the table")
+
+
+def _by_user(found: Iterable[Fix | None], user: str | None, told: str) -> list[Trace]:
     fixes: dict[str, list[Fix]] = {}
     unreadable = 0
-    for file in files:
-        for fix in _read_file(file):
-            if fix is None:
-                unreadable += 1
-            else:
-                fixes.setdefault(fix.user, []).append(fix)
+    for fix in found:
+        if fix is None:
+            unreadable += 1
+        else:
+            fixes.setdefault(fix.user, []).append(fix)
     names = sorted(fixes)
     if user is not None and user not in fixes:
         raise InputError(f"'user' must be one of the {len(names)} in the traces ({', '.join(names[:8])}), got {user!r}")
@@ -53,8 +72,8 @@ def read_traces(*paths: str | Path, user: str | None = None) -> list[Trace]:
     traces = [trace for trace in traces if len(trace)]
     if not traces:
         lost = unreadable + sum(map(len, fixes.values()))
-        told = f"; none of its {lost} records has a place on Earth and a time" if lost else ""
-        raise InputError(f"{_told(paths)} must hold fixes with a place and a time, got none{told}")
+        why = f"; none of its {lost} records has a place on Earth and a time" if lost else ""
+        raise InputError(f"{told} must hold fixes with a place and a time, got none{why}")
     return traces
 
 
@@ -81,6 +100,9 @@ def _read_file(file: Path) -> Iterator[Fix | None]:
     kind = _suffix(file)
     if kind not in _SUFFIXES:
         raise InputError(f"a trace must be a file {', '.join(_SUFFIXES)} or such with .gz, got {file.name!r}")
+    if kind in STREAM_SUFFIXES:
+        yield from read_streamed(file)
+        return
     opener = gzip.open if file.suffix.lower() == ".gz" else open
     try:
         with opener(file, "rt", encoding="utf-8-sig", newline="") as raw:

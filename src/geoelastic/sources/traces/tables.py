@@ -11,12 +11,12 @@ from typing import TextIO
 from ...errors import InputError
 from .record import Fix, parse_time
 
-__all__ = ["read_csv", "read_plt"]
+__all__ = ["TIME_NAMES", "USER_NAMES", "read_csv", "read_plt"]
 
 _LAT = ("lat", "latitude", "y")
 _LON = ("lon", "lng", "long", "longitude", "x")
-_TIME = ("time", "timestamp", "datetime", "date_time", "tst", "date", "t")
-_USER = ("user", "uid", "user_id", "userid")
+TIME_NAMES = ("time", "timestamp", "datetime", "date_time", "tst", "date", "t")
+USER_NAMES = ("user", "uid", "user_id", "userid")
 #: GeoLife's user guide: six lines that are of no use, then one fix a line, times in GMT.
 _PLT_HEADER_LINES = 6
 
@@ -28,13 +28,13 @@ def read_csv(stream: TextIO, name: str) -> Iterator[Fix | None]:
     header = [column.strip().strip('"').lower() for column in next(csv.reader([header_line], delimiter=delimiter), [])]
     if not any(header):
         raise InputError(f"{name} is empty: a trace must have a header and rows of lat, lon and time")
-    lat, lon, time = (_column(header, names) for names in (_LAT, _LON, _TIME))
+    lat, lon, time = (_column(header, names) for names in (_LAT, _LON, TIME_NAMES))
     if lat is None or lon is None or time is None:
         raise InputError(
             f"{name} must have the columns lat, lon and time (or latitude, longitude/lng, datetime/timestamp), "
             f"got {', '.join(header[:8])}"
         )
-    user = _column(header, _USER)
+    user = _column(header, USER_NAMES)
     for row in csv.reader(stream, delimiter=delimiter):
         if not row:
             continue

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`geoelastic trace`: release, cost, attack, map"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Any
+
+import click
+
+from ..levels import LN2
+from ._common import LATLON, geo_command, show_progress
+from ._types import HOURS, LEVEL
+
+
+class _Number(click.ParamType):  # type: ignore[type-arg]
+    """A number or a fraction: 0.5, 1/2."""
+
+    name = "NUMBER"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Fraction:
+        try:
+            number = Fraction(str(value))
+        except (ValueError, ZeroDivisionError):
+            self.fail(f"must be a number such as 0.5 or 1/2, got {value!r}", param, ctx)
+        return number
+
+
+class _Time(click.ParamType):  # type: ignore[type-arg]
+    """A moment, in seconds since 1970."""
+
+    name = "TIME"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            moment = datetime.fromisoformat(str(value))
+        except ValueError:
+            self.fail(f"must be a time such as 2026-03-02 or 2026-03-02T08:00Z, got {value!r}", param, ctx)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+_OPTIONS = (
+    click.option(
+        "--rate", type=_Number(), default="1/2", show_default=True, help="Cost of an hour, per unit of level."
+    ),
+    click.option("--step", "step_minutes", type=_Number(), default="10", show_default=True, help="Minutes of a tick."),
+    click.option("--block", "block_hours", type=float, default=24, show_default=True, help="Hours drawn at once."),
+    click.option("--measure", default="mass", show_default=True, help="Output measure (mass, uniform, mass^GAMMA)."),
+)
+
+
+def _mechanism_options(function: Any) -> Any:
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+@click.group(short_help="Release whole traces with one guarantee: a day, a commute, a tour.")
+def command() -> None:
+    """Traces: one draw for all of it, instead of one report after another. Guide: docs/traces.md."""
+
+
+@geo_command(name="release", short_help="Release traces on a public clock.")
+@click.argument("file")
+@click.argument("traces", nargs=-1, required=True)
+@click.option("-o", "--output", required=True, metavar="OUT", help="The .gpx, .csv, .parquet or .geojson to write.")
+@_mechanism_options
+@click.option("--moves", type=float, default=2, show_default=True, help="Changes of place that are expected a day.")
+@click.option("--habit", type=float, default=0.5, show_default=True, help="Part of the measure from --past.")
+@click.option("--past", multiple=True, metavar="RELEASED", help="Files of earlier releases (never true traces).")
+@click.option("--from", "start_s", type=_Time(), help="Public start [default: the first fix, which is then public].")
+@click.option("--until", "end_s", type=_Time(), help="Public end [default: the last fix, which is then public].")
+@click.option("--user", help="Only the traces of this person.")
+@click.option(
+    "--ledger", metavar="LEDGER", help="Charge the release to this file (.json or .parquet) before it is made."
+)
+@click.option("--account", default="me", show_default=True, help="Whose traces without a name are, in the ledger.")
+@click.option("--budget", type=LEVEL, help="Release nothing if a user's releases in --ledger would then cost more.")
+@click.option("--per", "per_hours", type=HOURS, help="The budget is for every window: day, week, 24h [default: ever].")
+@click.option("--budget-level", type=LEVEL, default=LN2, help="Distance of the places it is about [default: ln2].")
+@click.option("--seed", type=int, help="Seeded randomness: for research only, protects nobody, marks the output.")
+def release(file: str, traces: tuple[str, ...], output: str, **options: Any) -> dict[str, Any]:
+    """Release TRACES (GPX, CSV, Parquet, GeoJSON, GeoLife, Takeout, OwnTracks; files or folders, many people at once)
+    over the map FILE.
+
+    One place a tick of a public clock. Gaps hold the last place; a fence that is entered or left cuts the trace, and a
+    stay in it is told as the fence; places off the map count as the nearest on it, and are counted here.
+    """
+    from ..release.traces import release_request
+
+    return release_request(file, traces, output, progress=show_progress(), **options)
+
+
+@geo_command(name="cost", short_help="What a release costs, in words.")
+@click.argument("file")
+@_mechanism_options
+@click.option("--hours", type=float, default=24, show_default=True, help="Length of the release.")
+@click.option("--level", type=LEVEL, default=LN2, help="Distance of the places to tell apart [default: ln2].")
+@click.option("--at", type=LATLON, help="Take the level of the places around this one instead; it is stored nowhere.")
+@click.option("--within", "within_m", type=float, default=300, show_default=True, help="How far around, in metres.")
+def cost(file: str, **options: Any) -> dict[str, Any]:
+    """Say what a release over the map FILE gives away."""
+    from ..release.traces import cost_request
+
+    return cost_request(file, **options)
+
+
+for _subcommand in (release, cost):
+    command.add_command(_subcommand)

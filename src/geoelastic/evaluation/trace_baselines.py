@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What traces are compared with: a report by a public clock, and the predictive mechanism with its budget managers.
+
+All of them spend the same cost a day, counted at ln 2 by the better bound. A clock of k reports may use the metric
+scaled by `level_within(cost, k) / ln 2`. *Sharpened* means weights e^(-d) instead of e^(-d/2) with a normaliser that is
+taken to be the same everywhere: better than any relief that can be certified.
+
+The predictive mechanism (Chatzikokolakis, Palamidessi and Stronati, PETS 2014) first tests, with Laplace noise, whether
+the last report is still within a threshold of the place; only if not does it report again. The test is private because
+d(x, z) changes by at most d(x, x') with x. A budget manager says what the next test and report may cost: *fixed
+accuracy* spends the same on each until nothing is left, *fixed rate* what the share of passed tests lets it spend.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..accounts.accounting import level_within
+from ..levels import LEVEL_UNIT, LN2, FloatArray
+from .trace_days import Day
+
+__all__ = ["CLOCKS", "Predictive", "Scene", "best_clock", "clock_errors", "predictive_error", "tune_predictive"]
+
+Rows = Callable[[int], FloatArray]
+#: Reports a day that are tried.
+CLOCKS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 48)
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """A map as the baselines need it: levels from a location to all, the measure's shares, metres."""
+
+    rows: Rows
+    share: FloatArray
+    xy: FloatArray
+
+    @classmethod
+    def of(cls, mechanism: Any) -> Scene:
+        def rows(place: int) -> FloatArray:
+            units = mechanism.searches(np.array([place]))[place]
+            return np.asarray(units * LEVEL_UNIT, np.float64)
+
+        return cls(rows, mechanism.measure / mechanism.measure.sum(), np.asarray(mechanism.metric.xy))
+
+    def chances(self, place: int, exponent: float) -> FloatArray:
+        """The law of a report from a place with weights e^(-exponent x d)."""
+        weighted = self.share * np.exp(-exponent * self.rows(place))
+        return np.asarray(weighted / weighted.sum(), np.float64)
+
+
+def clock_errors(
+    scene: Scene, day: Day, cost: float, *, sharpened: bool, reports: Sequence[int] = CLOCKS
+) -> dict[int, float]:
+    """The expected error in metres over a day by the number of reports: exact, no draws. Between reports the last one
+    stands."""
+    where, which = np.unique(day.xy, axis=0, return_inverse=True)
+    away = np.hypot(scene.xy[:, 0] - where[:, :1], scene.xy[:, 1] - where[:, 1:])
+    errors, steps = {}, day.places.size
+    for k in reports:
+        beta = 1.0 if sharpened else 0.5
+        exponent = beta * level_within(cost, k, exponent=beta) / LN2
+        starts, total, laws = np.unique(np.arange(k) * steps // k), 0.0, dict[int, FloatArray]()
+        for first, last in zip(starts, [*starts[1:], steps], strict=True):
+            place = int(day.places[first])
+            if place not in laws:
+                laws[place] = away @ scene.chances(place, exponent)
+            total += float(laws[place][which.ravel()[first:last]].sum())
+        errors[k] = total / steps
+    return errors
+
+
+def best_clock(errors: Sequence[dict[int, float]]) -> int:
+    """The number of reports a day with the least mean error."""
+    return min(errors[0], key=lambda k: float(np.mean([by_count[k] for by_count in errors])))
+
+
+@dataclass(frozen=True)
+class Predictive:
+    """Settings of the predictive mechanism: `tests` a day, the part `share` of the budget that they get, a report's
+    scale relative to a test's, the threshold in levels, and the budget manager."""
+
+    tests: int
+    test_scale: float
+    report_scale: float
+    threshold: float
+    manager: str = "fixed accuracy"
+
+
+def predictive_error(
+    scene: Scene, day: Day, cost: float, settings: Predictive, rng: np.random.Generator, *, sharpened: bool
+) -> tuple[float, int, float]:
+    """(error in metres, reports, spent) of one run over a day. The budget is pure: what is spent depends on the trace,
+    so that only the sum counts; when it is used up, the last report stands."""
+    left, steps = cost / LN2, day.places.size
+    starts = set((np.arange(settings.tests) * steps // settings.tests).tolist())
+    rate, passed = left / settings.tests, [0.0]
+    z, reports, total = -1, 0, 0.0
+    for t in range(steps):
+        if t in starts:
+            place = int(day.places[t])
+            test, scale = _next_budget(settings, rate, passed, left)
+            if z >= 0 and test + scale <= left:
+                left -= test
+                noisy = scene.rows(place)[z] + rng.laplace(0, 1 / test)
+                passed.append(float(noisy <= settings.threshold))
+            if z < 0 or (passed[-1] == 0.0 and test + scale <= left):
+                spent = min(scale, left)
+                chances = scene.chances(place, spent * (1.0 if sharpened else 0.5))
+                z = min(int(np.searchsorted(np.cumsum(chances), rng.random())), scene.share.size - 1)
+                left, reports = left - spent, reports + 1
+        total += math.hypot(*(scene.xy[z] - day.xy[t]))
+    return total / steps, reports, cost - left * LN2
+
+
+def _next_budget(settings: Predictive, rate: float, passed: list[float], left: float) -> tuple[float, float]:
+    """(epsilon of the test, epsilon of a report) that the manager allows now."""
+    if settings.manager == "fixed accuracy":
+        return settings.test_scale, settings.report_scale
+    share = min(float(np.mean(passed[-10:])), 0.95)
+    test = rate * settings.test_scale / (settings.test_scale + settings.report_scale * (1 - share))
+    return test, min((rate - test) / (1 - share), left)
+
+
+def tune_predictive(
+    scene: Scene, days: Sequence[Day], cost: float, *, sharpened: bool, seed: int
+) -> tuple[Predictive, float]:
+    """The settings with the least mean error on these days, over a grid of them, and that error."""
+    budget, found = cost / LN2, list[tuple[float, Predictive]]()
+    for manager in ("fixed accuracy", "fixed rate"):
+        for tests in (12, 24, 72):
+            for part in (0.2, 0.4):
+                for reports in (4, 8):
+                    for threshold in (0.5, 1.0, 2.0):
+                        settings = Predictive(
+                            tests, part * budget / tests, (1 - part) * budget / reports, threshold, manager
+                        )
+                        rng = np.random.default_rng(seed)
+                        runs = [predictive_error(scene, d, cost, settings, rng, sharpened=sharpened)[0] for d in days]
+                        found.append((float(np.mean(runs)), settings))
+    error, best = min(found, key=lambda pair: pair[0])
+    return best, error
