@@ -45,6 +45,13 @@ class Grid:
     def shape(self) -> tuple[int, int]:
         return self.rows, self.cols
 
+    @property
+    def extent(self) -> str:
+        """The map in words: its sides, the side of a cell, and its middle."""
+        width, height = (side * self.cell_m / 1000 for side in (self.cols, self.rows))
+        lat, lon = self.area.middle
+        return f"{width:g} x {height:g} km of {self.cell_m:g} m cells around {lat:.4f}, {lon:.4f}"
+
     def xy_to_cell(self, x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Any, Any]:
         """(row, col) of points in metres; rows or columns out of range, or -1 where the point is nowhere, lie
         outside."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Mass", "disc_sums", "mass_from_quality"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Mass:
     """m(x) for every cell of a grid; `info` is plain JSON data that says how it came about."""
 
@@ -44,6 +44,9 @@ class Mass:
             raise MassError("masses must be > 0 in at least one cell, got 0 everywhere")
         cells.setflags(write=False)
         object.__setattr__(self, "cells", cells)
+
+    def __repr__(self) -> str:
+        return f"Mass({self.cells.sum():,.4g} units on {self.grid.extent})"
 
     @classmethod
     def from_array(

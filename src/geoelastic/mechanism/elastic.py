@@ -77,6 +77,10 @@ class ElasticMechanism:
         if sharp:
             _ = self.reporting  # refuses a relief that was made for another map
 
+    def __repr__(self) -> str:
+        how = "sharpened" if self.sharpened else "half of each distance"
+        return f"ElasticMechanism(output={self.output!r}, {how}, {self._metric!r})"
+
     def twin(self) -> ElasticMechanism:
         """The same mechanism with a search workspace of its own, for another thread."""
         other = copy(self)

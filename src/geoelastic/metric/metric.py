@@ -30,7 +30,7 @@ IndexArray = npt.NDArray[np.int32]
 BoolArray = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Metric:
     """A metric over locations.
 
@@ -64,6 +64,12 @@ class Metric:
         for array in (self.mass_units, self.fence, self.scale, self.place, self.rise, self.framed):
             if array is not None:
                 array.setflags(write=False)
+
+    def __repr__(self) -> str:
+        fences = int(self.fence.max(initial=0))
+        more = [f"{fences} fence{'s' if fences > 1 else ''}"] if fences else []
+        more += ["sharpened"] if self.relief is not None else []
+        return f"Metric({', '.join([self.method, f'{self.n:,} locations', *more, self.grid.extent])})"
 
     @property
     def n(self) -> int:

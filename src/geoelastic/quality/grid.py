@@ -15,7 +15,7 @@ from ..locations import Grid
 __all__ = ["Quality"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Quality:
     """q(x) for every cell of a grid.
 
@@ -35,3 +35,7 @@ class Quality:
             raise InputError("'cells' must be finite numbers >= 0 in every cell")
         cells.setflags(write=False)
         object.__setattr__(self, "cells", cells)
+
+    def __repr__(self) -> str:
+        source = self.info.get("source")
+        return f"Quality({self.cells.sum():,.4g} in all{f' from {source}' if source else ''}, {self.grid.extent})"
