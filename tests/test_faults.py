@@ -26,8 +26,7 @@ def test_killed_at_any_moment() -> None:
     results = json.loads(done.stdout)
     assert set(results) == {"build", "sanitize", "ledger", "tiles"}
     for result in results.values():
-        assert result["moments"] == MOMENTS
-        assert result["killed"] >= 2  # those at a change of the file system cannot miss
+        assert result["killed"] == MOMENTS
 
 
 def test_the_next_writer_removes_what_a_dead_one_left(tmp_path: Path) -> None:

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kinds of input, each as often as it is in this list."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+
+from .files import Container, Portable, Tiles
+from .supervise import Kind
+from .tables import Fences, Ledgers, Recipes, Tables
+from .talk import Commands, Requests
+
+__all__ = ["ALL", "KEPT", "KINDS", "warm_up"]
+
+KEPT = Path(__file__).parent / "kept"
+_EACH: list[Kind] = [
+    Portable(), Container(), Tiles(), Tables(), Fences(), Ledgers(), Recipes(), Requests(), Commands(),
+]  # fmt: skip
+KINDS = {kind.name: kind for kind in _EACH}
+_WEIGHTS = {"geox": 6, "geoelastic": 3, "tables": 3, "fences": 3, "ledgers": 2, "recipes": 3, "http": 4, "commands": 2}
+ALL: list[Kind] = [kind for kind in _EACH for _ in range(_WEIGHTS.get(kind.name, 1))]
+
+
+def warm_up(kinds: Sequence[Kind]) -> None:
+    """Make what inputs are made from and compile what they reach, before there are limits."""
+    with tempfile.TemporaryDirectory() as name:
+        for kind in {kind.name: kind for kind in kinds}.values():
+            for number in range(25):
+                folder = Path(name) / f"{kind.name}{number}"
+                folder.mkdir()
+                payload = kind.make(Random(f"warm/{number}"))
+                try:
+                    kind.run(payload, folder)
+                except Exception:  # it will be met again, and written down then
+                    continue
