@@ -34,7 +34,7 @@ def command(*arguments: object) -> int:
             done = main(["--no-such-option"] if not arguments else list(map(str, arguments)), standalone_mode=False)
         except CheckError:
             return 1
-        except (GeoelasticError, click.ClickException):
+        except (GeoelasticError, click.ClickException, OSError):
             return 2
         except SystemExit as leaving:
             return leaving.code if isinstance(leaving.code, int) else 0

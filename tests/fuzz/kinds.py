@@ -20,7 +20,7 @@ _EACH: list[Kind] = [
     Portable(), Container(), Tiles(), Tables(), Fences(), Ledgers(), Recipes(), Requests(), Commands(),
 ]  # fmt: skip
 KINDS = {kind.name: kind for kind in _EACH}
-_WEIGHTS = {"geox": 6, "geoelastic": 3, "tables": 3, "fences": 3, "ledgers": 2, "recipes": 3, "http": 4, "commands": 2}
+_WEIGHTS = {"geox": 5, "geoelastic": 2, "tables": 8, "fences": 7, "ledgers": 5, "recipes": 5, "http": 12, "commands": 3}
 ALL: list[Kind] = [kind for kind in _EACH for _ in range(_WEIGHTS.get(kind.name, 1))]
 
 

@@ -49,7 +49,7 @@ def list_(file: str, output: str | None) -> dict[str, Any]:
             "locations": int((metric.fence == k).sum()),
             "area_km2": round(cell_km2 * int((cells == k).sum()), 4),
         }
-        for k in range(1, int(metric.fence.max(initial=0)) + 1)
+        for k in sorted({int(number) for number in metric.fence} - {0})
     ]
     if output:
         document = fences_to_geojson(fence_outlines(metric), fences)

@@ -38,6 +38,7 @@ Mask = npt.NDArray[np.bool_]
 _KINDS = "a GeoJSON Polygon, MultiPolygon, Point with the property 'radius_m', Feature or FeatureCollection"
 #: Edges of a shape are straight in degrees; pieces of this length are straight in metres too, to the centimetre.
 _EDGE_DEG = 0.01
+_MOST_RADIUS_M = 1e6
 
 
 class _Fenced(Protocol):
@@ -54,7 +55,9 @@ class _Fenced(Protocol):
 def disc(lat: float, lon: float, radius_m: float) -> Any:
     """The disc of `radius_m` around a place, as a polygon in degrees with 128 corners."""
     plane = Area.around(*require_latlon(lat, lon), size_km=1)
-    ring = shapely.get_coordinates(shapely.Point(0, 0).buffer(require_positive("radius_m", radius_m), quad_segs=32))
+    if not require_positive("radius_m", radius_m) <= _MOST_RADIUS_M:
+        raise InputError(f"'radius_m' must be at most {_MOST_RADIUS_M:g} m, the size of a country")
+    ring = shapely.get_coordinates(shapely.Point(0, 0).buffer(radius_m, quad_segs=32))
     lats, lons = plane.to_latlon(ring[:, 0], ring[:, 1])
     return shapely.Polygon(np.column_stack([_near(lons, lon), lats]))
 
@@ -69,10 +72,12 @@ def read_fences(source: Any) -> list[Any]:
 
 def read_named_fences(source: Any) -> list[tuple[Any, dict[str, Any]]]:
     """The same with the properties of each feature."""
-    if isinstance(source, str | Path):
-        return _from_object(_read_json(Path(source)), {})
-    if isinstance(source, Mapping):
-        return _from_object(source, {})
+    if isinstance(source, str | Path | Mapping):
+        item = source if isinstance(source, Mapping) else _read_json(Path(source))
+        try:
+            return _from_object(item, {})
+        except RecursionError:
+            raise InputError("fences must not be nested hundreds of times") from None
     if hasattr(source, "geom_type"):
         return [(_checked(source), {})]
     if isinstance(source, Iterable):
@@ -83,8 +88,8 @@ def read_named_fences(source: Any) -> list[tuple[Any, dict[str, Any]]]:
 def _read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise FileError(f"{path.name} must be a GeoJSON file of fences, but is not JSON") from error
+    except (ValueError, RecursionError):
+        raise FileError(f"{path.name} must be a GeoJSON file of fences, but is not JSON") from None
 
 
 def _from_object(item: Any, properties: Mapping[str, Any]) -> list[tuple[Any, dict[str, Any]]]:
@@ -94,22 +99,26 @@ def _from_object(item: Any, properties: Mapping[str, Any]) -> list[tuple[Any, di
     if kind == "GeometryCollection":
         return [fence for part in _entries(item, "geometries") for fence in _from_object(part, properties)]
     if kind == "Feature":
-        return _from_object(item.get("geometry"), item.get("properties") or {})
+        properties = item.get("properties") or {}
+        if not isinstance(properties, Mapping):
+            raise InputError("the 'properties' of a Feature must be an object")
+        return _from_object(item.get("geometry"), properties)
     if kind == "Point":
         if "radius_m" not in properties:
             raise InputError("a Point is a fence only with the property 'radius_m', the radius of the disc in metres")
         try:
             lon, lat = map(float, item["coordinates"][:2])
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError("a Point must have 'coordinates' [lon, lat] in degrees") from error
+        except (LookupError, TypeError, ValueError, OverflowError):
+            raise InputError("a Point must have 'coordinates' [lon, lat] in degrees") from None
         return [(disc(lat, lon, properties["radius_m"]), dict(properties))]
     if kind in ("Polygon", "MultiPolygon"):
         try:
-            geometry = shape(item)
-        except (KeyError, IndexError, TypeError, ValueError, AttributeError, shapely.errors.ShapelyError) as error:
+            with np.errstate(invalid="ignore"):  # what is not a number is refused below
+                geometry = shape(item)
+        except (LookupError, TypeError, ValueError, AttributeError, OverflowError, shapely.errors.ShapelyError):
             raise InputError(
                 f"a {kind} must have 'coordinates' as GeoJSON has them: rings of [lon, lat] pairs"
-            ) from error
+            ) from None
         return [(_checked(geometry), dict(properties))]
     raise InputError(f"a fence must be {_KINDS}, got {kind or type(item).__name__!s}")
 
@@ -249,7 +258,7 @@ def cells_to_shape(grid: Grid, mask: npt.ArrayLike) -> Any:
 def fence_outlines(metric: _Fenced) -> list[Any]:
     """The outlines of a metric's fences, in degrees, fence 1 first."""
     cells = np.asarray(metric.fence)[metric.locations.owner]
-    return [cells_to_shape(metric.grid, cells == k) for k in range(1, int(cells.max(initial=0)) + 1)]
+    return [cells_to_shape(metric.grid, cells == k) for k in np.unique(cells[cells > 0])]
 
 
 def fences_to_geojson(fences: Iterable[Any], properties: Iterable[Mapping[str, Any]] | None = None) -> dict[str, Any]:
