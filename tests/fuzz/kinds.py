@@ -17,8 +17,16 @@ __all__ = ["ALL", "KEPT", "KINDS", "warm_up"]
 
 KEPT = Path(__file__).parent / "kept"
 _EACH: list[Kind] = [
-    Portable(), Container(), Tiles(), Tables(), Fences(), Ledgers(), Recipes(), Requests(), Commands(),
-]  # fmt: skip
+    Portable(),
+    Container(),
+    Tiles(),
+    Tables(),
+    Fences(),
+    Ledgers(),
+    Recipes(),
+    Requests(),
+    Commands(),
+]
 KINDS = {kind.name: kind for kind in _EACH}
 _WEIGHTS = {"geox": 5, "geoelastic": 2, "tables": 8, "fences": 7, "ledgers": 5, "recipes": 5, "http": 12, "commands": 3}
 ALL: list[Kind] = [kind for kind in _EACH for _ in range(_WEIGHTS.get(kind.name, 1))]

@@ -10,7 +10,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 from pyarrow import parquet
@@ -27,16 +27,23 @@ from .mutate import damaged_bytes, damaged_json, damaged_text, some
 CSV = b"user,time,lat,lon,place_id\nann,2026-01-01T00:00:00Z,48.8567,2.3487,7\nbob,2026-01-01T00:01:00Z,48.86,2.35,8\n"
 SNAP = b"0\t2010-10-19T23:55:27Z\t48.23\t2.79\t22847\n0\t2010-10-18T22:17:43Z\t48.26\t2.76\t420315\n"
 GPX = (
-    b'<?xml version="1.0" encoding="UTF-8"?><gpx version="1.1" xmlns="http://www.topografix.com/GPX/1/1"><wpt lat="48.85" '
-    b'lon="2.35"><ele>35</ele><time>2026-01-01T00:00:00Z</time></wpt><trk><name>home</name><trkseg><trkpt lat="48.86" '
-    b'lon="2.36"><time>2026-01-01T00:01:00Z</time></trkpt></trkseg></trk></gpx>'
+    b'<?xml version="1.0" encoding="UTF-8"?><gpx version="1.1" xmlns="http://www.topografix.com/GPX/1/1">'
+    b'<wpt lat="48.85" lon="2.35"><ele>35</ele><time>2026-01-01T00:00:00Z</time></wpt><trk><name>home</name><trkseg>'
+    b'<trkpt lat="48.86" lon="2.36"><time>2026-01-01T00:01:00Z</time></trkpt></trkseg></trk></gpx>'
 )
 FEATURES: dict[str, Any] = {
-    "type": "FeatureCollection", "crs": {"type": "name", "properties": {"name": "urn:ogc:def:crs:OGC:1.3:CRS84"}},
-    "features": [{"type": "Feature", "id": 7, "geometry": {"type": "Point", "coordinates": [2.35, 48.85]},
-                  "properties": {"user": "ann", "address": "x", "n": 1.5}},
-                 {"type": "Feature", "geometry": None, "properties": None}],
-}  # fmt: skip
+    "type": "FeatureCollection",
+    "crs": {"type": "name", "properties": {"name": "urn:ogc:def:crs:OGC:1.3:CRS84"}},
+    "features": [
+        {
+            "type": "Feature",
+            "id": 7,
+            "geometry": {"type": "Point", "coordinates": [2.35, 48.85]},
+            "properties": {"user": "ann", "address": "x", "n": 1.5},
+        },
+        {"type": "Feature", "geometry": None, "properties": None},
+    ],
+}
 _SUFFIXES = ("csv", "tsv", "csv.gz", "geojson", "geojsonl", "geojson.gz", "gpx", "gpx.gz", "parquet", "json")
 
 
@@ -98,8 +105,8 @@ class Tables:
         try:
             done = ge.sanitize_file(_noise(), source, target, outside=spec["outside"], lat=lat, lon=lon)
         except GeoelasticError as error:
-            assert "48.8567" not in str(error)
-            assert "\n" not in str(error)
+            if "48.8567" in str(error) or "\n" in str(error):
+                raise AssertionError("a message tells a place, or has several lines") from None
             return "refused"
         return "some rows" if done["reports"] else "no rows"
 
@@ -135,15 +142,28 @@ class Fences:
     """Regions in GeoJSON, and the cells of a small map that they cover."""
 
     name = "fences"
-    shape: Any = {
+    shape: ClassVar[Any] = {
         "type": "FeatureCollection",
         "features": [
-            {"type": "Feature", "properties": {"name": "home"}, "geometry": {"type": "Polygon", "coordinates": [
-                [[2.346, 48.855], [2.351, 48.855], [2.351, 48.858], [2.346, 48.855]]]}},
-            {"type": "Feature", "properties": {"radius_m": 120}, "geometry": {"type": "Point", "coordinates": [2.34, 48.85]}},
-            {"type": "MultiPolygon", "coordinates": [[[[2.35, 48.86], [2.352, 48.86], [2.352, 48.862], [2.35, 48.86]]]]},
+            {
+                "type": "Feature",
+                "properties": {"name": "home"},
+                "geometry": {
+                    "type": "Polygon",
+                    "coordinates": [[[2.346, 48.855], [2.351, 48.855], [2.351, 48.858], [2.346, 48.855]]],
+                },
+            },
+            {
+                "type": "Feature",
+                "properties": {"radius_m": 120},
+                "geometry": {"type": "Point", "coordinates": [2.34, 48.85]},
+            },
+            {
+                "type": "MultiPolygon",
+                "coordinates": [[[[2.35, 48.86], [2.352, 48.86], [2.352, 48.862], [2.35, 48.86]]]],
+            },
         ],
-    }  # fmt: skip
+    }
 
     def make(self, rng: Random) -> bytes:
         damaged = _dumped(damaged_json(rng, self.shape))

@@ -23,18 +23,42 @@ from .mutate import NUMBERS, damaged_json, damaged_text, odd_value, some
 from .tables import CSV, FEATURES, GPX, Fences
 
 _BODIES: list[Any] = [
-    {"lat": 48.857131, "lon": 2.3387}, {"points": [{"lat": 48.857131, "lon": 2.3387}] * 3, "metric": "town"},
-]  # fmt: skip
+    {"lat": 48.857131, "lon": 2.3387},
+    {"points": [{"lat": 48.857131, "lon": 2.3387}] * 3, "metric": "town"},
+]
 _PATHS = [
-    "/", "/healthz", "/metrics", "/page.js", "/geolocation.js", "/v1/health", "/v1/metrics", "/v1/metrics/town",
-    "/v1/metrics/town/certificate", "/v1/metrics/town/file", "/v1/metrics/town/portable", "/v1/metrics/town/extracts",
-    "/v1/sanitize", "/v1/openapi.json", "/nowhere",
-]  # fmt: skip
+    "/",
+    "/healthz",
+    "/metrics",
+    "/page.js",
+    "/geolocation.js",
+    "/v1/health",
+    "/v1/metrics",
+    "/v1/metrics/town",
+    "/v1/metrics/town/certificate",
+    "/v1/metrics/town/file",
+    "/v1/metrics/town/portable",
+    "/v1/metrics/town/extracts",
+    "/v1/sanitize",
+    "/v1/openapi.json",
+    "/nowhere",
+]
 _HEADERS = {
-    "host": "localhost", "content-type": "application/json", "content-length": "40", "range": "bytes=0-9", "if-range": '"x"',
-    "if-none-match": '"x"', "authorization": "Bearer x", "origin": "https://a.example", "accept": "*/*", "expect": "x",
-    "access-control-request-method": "POST", "transfer-encoding": "chunked", "content-encoding": "gzip", "cookie": "a=b",
-}  # fmt: skip
+    "host": "localhost",
+    "content-type": "application/json",
+    "content-length": "40",
+    "range": "bytes=0-9",
+    "if-range": '"x"',
+    "if-none-match": '"x"',
+    "authorization": "Bearer x",
+    "origin": "https://a.example",
+    "accept": "*/*",
+    "expect": "x",
+    "access-control-request-method": "POST",
+    "transfer-encoding": "chunked",
+    "content-encoding": "gzip",
+    "cookie": "a=b",
+}
 
 
 class Requests:
@@ -109,10 +133,20 @@ async def _ask(spec: Any, body: bytes) -> tuple[int, bytes]:
 
     headers = [(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in spec["headers"].items()]
     scope = {
-        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": spec["method"], "scheme": "http",
-        "path": spec["path"], "raw_path": spec["path"].encode("utf-8", "replace"), "root_path": "", "headers": headers,
-        "query_string": spec["query"].encode(), "client": ("10.0.0.7", 1), "server": ("127.0.0.1", 8750), "state": {},
-    }  # fmt: skip
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": spec["method"],
+        "scheme": "http",
+        "path": spec["path"],
+        "raw_path": spec["path"].encode("utf-8", "replace"),
+        "root_path": "",
+        "headers": headers,
+        "query_string": spec["query"].encode(),
+        "client": ("10.0.0.7", 1),
+        "server": ("127.0.0.1", 8750),
+        "state": {},
+    }
     await _app()(scope, receive, send)
     starts = [message for message in got if message["type"] == "http.response.start"]
     assert len(starts) == 1, "one answer"
@@ -120,13 +154,33 @@ async def _ask(spec: Any, body: bytes) -> tuple[int, bytes]:
 
 
 #: Commands that take seconds, serve or draw pictures are asked for their options only.
-_BRIEF = ("bench", "demo", "evaluate", "reproduce", "serve", "map", "build", "quality", "sharpen", "audit", "trace", "estimate",
-          "pack", "doctor")  # fmt: skip
+_BRIEF = (
+    "bench",
+    "demo",
+    "evaluate",
+    "reproduce",
+    "serve",
+    "map",
+    "build",
+    "quality",
+    "sharpen",
+    "audit",
+    "trace",
+    "estimate",
+    "pack",
+    "doctor",
+)
 _FILES = {
-    "m.geox": lambda: hostile.PLAIN.bytes(), "s.geox": lambda: hostile.SHARP.bytes(), "t.csv": lambda: CSV, "t.gpx": lambda: GPX,
-    "t.geojson": lambda: json.dumps(FEATURES).encode(), "f.geojson": lambda: json.dumps(Fences.shape).encode(),
-    "l.json": lambda: b'{"format": "geoelastic-ledger", "version": 2, "accounts": []}', "e.csv": lambda: b"", "d.geox": lambda: b"x",
-}  # fmt: skip
+    "m.geox": lambda: hostile.PLAIN.bytes(),
+    "s.geox": lambda: hostile.SHARP.bytes(),
+    "t.csv": lambda: CSV,
+    "t.gpx": lambda: GPX,
+    "t.geojson": lambda: json.dumps(FEATURES).encode(),
+    "f.geojson": lambda: json.dumps(Fences.shape).encode(),
+    "l.json": lambda: b'{"format": "geoelastic-ledger", "version": 2, "accounts": []}',
+    "e.csv": lambda: b"",
+    "d.geox": lambda: b"x",
+}
 
 
 class Commands:

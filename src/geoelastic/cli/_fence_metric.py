@@ -16,7 +16,7 @@ CROSSING = "Whoever sees the reports sees when you cross a fence, but not where 
 
 _CARVE_OPTIONS = (
     click.option("--compare", is_flag=True, help="Build it from scratch as well, and compare time and expected error."),
-    click.option("--workers", type=int, metavar="N", help="Threads [default: all cores]."),
+    click.option("--workers", type=click.IntRange(1), metavar="N", help="Threads [default: all cores]."),
     click.option("-o", "--output", required=True, metavar="OUT", help="The .geoelastic file to write."),
 )
 _FENCES = click.option("--fence", "fences", multiple=True, required=True, metavar="GEOJSON",

@@ -50,7 +50,9 @@ from ._types import LEVEL
 @click.option("--literal", is_flag=True, help="The paper's listing to the letter: levels rise once a pass.")
 @click.option("--frame", type=float, default=0.03, show_default=True, help="Part of the side that cannot be a secret.")
 @click.option("--fence", "fences", multiple=True, metavar="GEOJSON", help="Regions to fence off (may be repeated).")
-@click.option("--workers", type=int, metavar="N", help="Threads, or processes with --tile [default: all cores].")
+@click.option(
+    "--workers", type=click.IntRange(1), metavar="N", help="Threads, or processes with --tile [default: all cores]."
+)
 @click.option("--tile", type=int, metavar="CELLS", help="Build in tiles of this side (a power of two) into a folder.")
 @click.option("--cluster", metavar="ADDRESS", help="Build the tiles on this Dask scheduler, e.g. tcp://host:8786.")
 @click.option(

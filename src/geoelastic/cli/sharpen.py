@@ -16,7 +16,7 @@ from ._describe import relief_line
 @click.option("-o", "--output", metavar="OUT", help="The file to write [default: FILE itself].")
 @click.option("--measure", default="mass", show_default=True, help="Output measure: mass, uniform or mass^GAMMA.")
 @click.option("--resume/--no-resume", default=True, help="Go on with what an earlier run left.")
-@click.option("--workers", type=int, metavar="N", help="Threads [default: all cores].")
+@click.option("--workers", type=click.IntRange(1), metavar="N", help="Threads [default: all cores].")
 def command(file: str, output: str | None, measure: str, resume: bool, workers: int | None) -> dict[str, Any]:
     """Find and certify, edge by edge, how much of each distance reports may use: nearly all, instead of half.
 

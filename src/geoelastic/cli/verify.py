@@ -14,7 +14,9 @@ from ._describe import certificate_lines, relief_line
 @geo_command(short_help="Re-check a metric from scratch.")
 @click.argument("file")
 @click.option("--every", is_flag=True, help="Check every location (the default; here so that a script can say so).")
-@click.option("--sample", type=int, metavar="N", help="Check only N locations, spread evenly: a quick look.")
+@click.option(
+    "--sample", type=click.IntRange(1), metavar="N", help="Check only N locations, spread evenly: a quick look."
+)
 @click.option(
     "--require", "policy", metavar="TOML", help="A policy in place of the README's promise (docs/guarantee.md)."
 )
@@ -23,7 +25,7 @@ from ._describe import certificate_lines, relief_line
 @click.option("--l-top", type=float, help="Require it up to this level [default: ln 6].")
 @click.option("--share", type=float, help="Require that secrets hold this share of the mass [default: 0.1].")
 @click.option("--stated", is_flag=True, help="Require nothing but what the file itself states.")
-@click.option("--workers", type=int, metavar="N", help="Threads [default: all cores].")
+@click.option("--workers", type=click.IntRange(1), metavar="N", help="Threads [default: all cores].")
 def command(
     file: str, every: bool, sample: int | None, policy: str | None, l_star: float | None, l_from: float | None,
     l_top: float | None, share: float | None, stated: bool, workers: int | None,
