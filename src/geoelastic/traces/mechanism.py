@@ -197,6 +197,10 @@ class TraceMechanism:
         tally = self._placement.locations(trace.lat[fix], trace.lon[fix])[1]
         return tally.outside + tally.frame
 
+    def passes(self, places: Sequence[int] | IntArray, past: Past = None) -> Passes:
+        """The forward pass over one piece (no block ends, no fence crossed), for those who look at its law."""
+        return self._passes(np.asarray(places, np.int64), habit_of(past), None)
+
     @cached_property
     def searches(self) -> Searches:
         """Distances from the locations of traces."""

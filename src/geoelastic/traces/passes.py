@@ -137,6 +137,20 @@ class Passes:
             drawn[t] = z
         return drawn
 
+    @property
+    def jump(self) -> FloatArray:
+        return self._jump
+
+    @property
+    def keep(self) -> float:
+        return self._keep
+
+    def weights_at(self, t: int) -> FloatArray:
+        """w(d(x_t, z)) of every location."""
+        out = np.empty(self._jump.size)
+        kernels.trace_weights(self._rows[int(self._places[t])], self._table, UNREACHABLE, out)
+        return out
+
     def steps(self) -> list[tuple[FloatArray, float]]:
         """(a_t, its sum as it was added up) of every step: the law that `draw` draws from, for those who check it."""
         segments = [self._segment(k) for k in range(len(self._kept))]
