@@ -6,7 +6,9 @@ import { Elastic } from "./mechanism.js";
 import { fetchBytes } from "./metric.js";
 import { Sticky } from "./sticky.js";
 import { verify } from "./verify.js";
+import { Watch } from "./watch.js";
 
+const DENIED = 1;
 const UNAVAILABLE = 2;
 const PAUSE_MS = 60_000;
 const DELAY_MS = 1000;
@@ -21,6 +23,7 @@ class GuardedGeolocation {
   #watches = new Map();
   #next = 1;
   #radii = new Map();
+  #fixed = false;
 
   constructor(real, ready, { pauseMs, delayMs, clock }) {
     this.#real = real;
@@ -50,13 +53,17 @@ class GuardedGeolocation {
     return settled();
   }
 
-  /** Reports at a fixed pace that does not depend on where the device is or whether it moves. */
+  /** Reports at a fixed pace that does not depend on where the device is or whether it moves: live ticks, or a trace later. */
   watchPosition(success, failure, options) {
     if (typeof success !== "function") throw new TypeError("watchPosition needs a function to call");
     const id = this.#next++;
     const ask = () => {
-      const alive = (call) => (value) => this.#watches.has(id) && call?.(value);
-      this.getCurrentPosition(alive(success), alive(failure), options);
+      const alive = (call) => (value) => value !== null && this.#watches.has(id) && call?.(value);
+      const refuse = (error) => alive(failure)(positionError(error));
+      const told = (coords) => this.#later(this.#watched(coords)).then(alive(success), refuse);
+      // without a fix the last place holds: a gap must not show
+      const lost = (error) => (error?.code === DENIED || !this.#fixed ? refuse(error) : told({}));
+      this.#ready.then(() => this.#real.getCurrentPosition(({ coords }) => told(coords), lost, options), refuse);
     };
     this.#watches.set(id, setInterval(ask, this.#pauseMs));
     ask();
@@ -71,12 +78,22 @@ class GuardedGeolocation {
   async #answer(position) {
     const { sticky, mechanism } = await this.#ready;
     const { latitude, longitude } = position.coords;
-    const { lat, lon, location } = await sticky.report(latitude, longitude);
+    return this.#position(mechanism, await sticky.report(latitude, longitude));
+  }
+
+  async #watched({ latitude, longitude }) {
+    const { watch, mechanism } = await this.#ready;
+    this.#fixed = true;
+    const report = watch.see(latitude, longitude);
+    return report && this.#position(mechanism, report);
+  }
+
+  #position(mechanism, { lat, lon, location, timeS }) {
     const coords = {
       latitude: lat, longitude: lon, accuracy: this.#accuracy(mechanism, location), altitude: null, altitudeAccuracy: null,
       heading: null, speed: null,
     };
-    return { coords, timestamp: Date.now() };
+    return { coords, timestamp: timeS === undefined ? Date.now() : timeS * 1000 };
   }
 
   /** The radius of 95 % of the reports made from the *reported* location: a function of the report, so it tells no more. */
@@ -97,15 +114,17 @@ function positionError(error) {
  * Replace navigator.geolocation, at once; positions are given when the metric is there.
  * metric: the address of a `.geox` file, or an Elastic. key: 32 secret bytes that make reports the same on every visit
  * (default: a new key for this page). pauseMs: time between the reports of a watch. delayMs: time from the device's answer to
- * the page's. checked: true to give no position before this device has verified the map, and none if it does not hold; or the
+ * the page's. watch: options of what a watch shows, {mode: "ticks"} (default) or {mode: "trace"}: see `Watch`. checked: true to give no position before this device has verified the map, and none if it does not hold; or the
  * options of `verify`.
  */
 export function installGeolocation({
-  metric, key, user = "", pauseMs = PAUSE_MS, delayMs = DELAY_MS, checked = false, clock = CLOCK, navigator = globalThis.navigator,
+  metric, key, user = "", pauseMs = PAUSE_MS, delayMs = DELAY_MS, watch = {}, checked = false, clock = CLOCK, navigator = globalThis.navigator,
 }) {
   const real = navigator.geolocation;
   const mechanism = checked ? verified(metric, checked === true ? {} : checked) : loaded(metric);
-  const ready = mechanism.then((made) => ({ mechanism: made, sticky: new Sticky(made, key ?? Sticky.newKey(), user) }));
+  const ready = mechanism.then((made) => ({
+    mechanism: made, sticky: new Sticky(made, key ?? Sticky.newKey(), user), watch: new Watch(made, { user, ...watch }),
+  }));
   const shim = new GuardedGeolocation(real, ready, { pauseMs, delayMs, clock });
   // on the prototype too, where the browser keeps the real one
   const described = { get: () => shim, configurable: false, enumerable: true };

@@ -214,6 +214,62 @@ export interface VerifyOptions {
 /** Check a map on this device, from its bytes alone: every secret at every level, every edge. */
 export function verify(given: Uint8Array | ArrayBuffer | Elastic, options?: VerifyOptions): Promise<Verified>;
 
+/** What was released before, by location. */
+export class Habit {
+  constructor(seconds?: Map<number, number>, last?: number | null);
+  seconds: Map<number, number>;
+  last: number | null;
+  after(released: Iterable<number>, secondsEach: number): Habit;
+  toJSON(): { seconds: [number, number][]; last: number | null };
+  static fromJSON(kept: { seconds: [number, number][]; last: number | null }): Habit;
+}
+
+export interface TraceOptions {
+  /** Cost of an hour, [numerator, denominator]; default [1, 2]. */
+  rate?: [number, number];
+  stepSeconds?: number;
+  movesPerDay?: number;
+  habit?: number;
+  blockHours?: number;
+  onLast?: number;
+}
+
+/** A whole trace by one draw with one guarantee. */
+export class TraceMechanism {
+  constructor(elastic: Elastic | Metric, options?: TraceOptions);
+  /** One true location a step in, one released location and cell a step out. */
+  release(places: number[], past?: Habit, random?: RandomSource): { location: number[]; cells: [number, number][]; habit: Habit };
+}
+
+/** One report a tick of a public clock. */
+export class LiveTrace {
+  constructor(elastic: Elastic | Metric, options?: { rate?: [number, number]; tickSeconds?: number; habit?: number; past?: Habit });
+  habit: Habit;
+  tickSeconds: number;
+  report(location: number, timeS?: number, random?: RandomSource): Report;
+  state(): { tick: number | null; report: Report | null; habit: ReturnType<Habit["toJSON"]> };
+  resume(state: ReturnType<LiveTrace["state"]>): void;
+}
+
+export interface WatchOptions {
+  /** Live ticks (default), or a trace that is shown `blockHours` later. */
+  mode?: "ticks" | "trace";
+  rate?: [number, number];
+  tickSeconds?: number;
+  stepSeconds?: number;
+  blockHours?: number;
+  /** Where habit and costs are kept; default: the browser's own storage. */
+  store?: { get(key: string): string | null; set(key: string, value: string): unknown };
+  user?: string;
+}
+
+/** What a page that watches gets to see. */
+export class Watch {
+  constructor(mechanism: Elastic, options?: WatchOptions);
+  see(lat?: number, lon?: number, timeS?: number, random?: RandomSource): (Report & { timeS?: number }) | null;
+  spent(level?: number, hours?: number, timeS?: number): number;
+}
+
 export interface GeolocationOptions {
   /** The address of a `.geox` file, or a mechanism. */
   metric: string | Elastic;
@@ -224,6 +280,8 @@ export interface GeolocationOptions {
   pauseMs?: number;
   /** From the device's answer to the page's; default 1,000. */
   delayMs?: number;
+  /** What a watch shows. */
+  watch?: WatchOptions;
   /** No position before this device has verified the map. */
   checked?: boolean | VerifyOptions;
   clock?: { now(): number; sleep(ms: number): Promise<unknown> };

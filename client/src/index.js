@@ -10,4 +10,6 @@ export { Projection } from "./projection.js";
 export { ReplayRandom, SystemRandom, uniformBelow } from "./random.js";
 export { leastRatio, requirementTable, requiredMass } from "./requirement.js";
 export { Sticky } from "./sticky.js";
+export { Habit, LiveTrace, TraceMechanism } from "./trace.js";
 export { verify } from "./verify.js";
+export { Watch } from "./watch.js";
