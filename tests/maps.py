@@ -40,6 +40,7 @@ def _small_metric(method: str, layout: str, fences: tuple[Any, ...], **options: 
     shape = {name: options.pop(name) for name in ("rows", "cols", "seed") if name in options}
     options.setdefault("l_top", L_TOP)
     options.setdefault("frame", 0.0)
+    options.setdefault("sharpen", False)
     return ge.build_metric(small_mass(**shape), method=method, layout=layout, fences=fences, workers=2, **options)
 
 

@@ -56,7 +56,7 @@ def metric() -> Any:
     rng = np.random.default_rng(7)
     mass = rng.uniform(0.5, 1.5, (60, 60)) / 28
     mass[:, 30:] /= 5
-    return build_metric(Mass.from_array(mass, cell_m=100, origin=ORIGIN))
+    return build_metric(Mass.from_array(mass, cell_m=100, origin=ORIGIN), sharpen=False)
 
 
 @pytest.fixture(scope="module")

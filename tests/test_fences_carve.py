@@ -72,7 +72,13 @@ def test_reports_inside_are_even_and_outside_are_private(pair: tuple[Any, Any]) 
 def test_carved_is_about_as_good_as_built_from_scratch(pair: tuple[Any, Any]) -> None:
     metric, carved = pair
     scratch = ge.build_metric(
-        small_mass(14, 14), method=metric.method, layout=metric.locations.kind, l_top=1.0, frame=0.0, fences=[FENCE]
+        small_mass(14, 14),
+        method=metric.method,
+        layout=metric.locations.kind,
+        l_top=1.0,
+        frame=0.0,
+        fences=[FENCE],
+        sharpen=False,
     )
     assert ge.verify(scratch)["ok"]
     cost = carving_cost(metric, carved, scratch=scratch, places=60)

@@ -118,7 +118,8 @@ def test_reports_are_the_guesses(mechanism: ge.ElasticMechanism, prior: np.ndarr
 def test_given_totals_are_used(mechanism: ge.ElasticMechanism, prior: np.ndarray) -> None:
     totals = np.array([1.0 if s else 0.0 for s in mechanism.metric.secret])
     flat = Remapped(mechanism, prior, totals=totals)
-    weights = prior * mechanism.metric.secret * np.exp(-mechanism.metric.distances_from(50) / 2)
+    assert mechanism.sharpened
+    weights = prior * mechanism.metric.secret * np.exp(-mechanism.reporting.distances_from(50))
     np.testing.assert_allclose(flat.posterior(50), weights / weights.sum(), rtol=1e-9)
 
 

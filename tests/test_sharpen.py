@@ -37,7 +37,7 @@ def geoelastic(*arguments: object) -> Result:
 def city():
     """A made-up town of some hundred locations."""
     mass = ge.mass_from_quality(ge.synthetic_quality("city", rows=40, cols=44, seed=2), r_small=200, r_large=900)
-    return ge.build_metric(mass, l_top=1.2)
+    return ge.build_metric(mass, l_top=1.2, sharpen=False)
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +129,7 @@ def strip():
     cells = 0.02 + 0.2 * rng.random((8, 240)) ** 4
     for town in (30, 110, 190):
         cells[2:6, town : town + 8] += 0.5
-    return ge.build_metric(ge.Mass.from_array(cells, cell_m=100, origin=PARIS), l_top=0.8, frame=0.0)
+    return ge.build_metric(ge.Mass.from_array(cells, cell_m=100, origin=PARIS), l_top=0.8, frame=0.0, sharpen=False)
 
 
 @pytest.mark.parametrize("output", ["mass", "mass^2"])
@@ -195,7 +195,9 @@ def test_other_measures_and_masks_do_not_use_the_relief(sharp):
 
 
 def test_a_relief_for_another_metric_is_refused(city, sharp):
-    other = ge.build_metric(ge.mass_from_quality(ge.synthetic_quality("city", rows=40, cols=44, seed=9)), l_top=0.8)
+    other = ge.build_metric(
+        ge.mass_from_quality(ge.synthetic_quality("city", rows=40, cols=44, seed=9)), l_top=0.8, sharpen=False
+    )
     with pytest.raises(InputError, match="made for another metric"):
         ge.ElasticMechanism(replace(other, relief=sharp.relief))
     weight = city.graph.weight.copy()
@@ -208,17 +210,52 @@ def test_a_relief_for_another_metric_is_refused(city, sharp):
         check_relief(city)
 
 
-def test_fences_and_cuts_need_a_relief_of_their_own(sharp):
+def full_use(metric):
+    """The largest share of an edge that reports use, by full sums."""
+    mechanism = ge.ElasticMechanism(metric)
+    assert mechanism.sharpened
+    totals = weight_totals(mechanism, [mechanism.weights])[:, 0]
+    log_total = np.log(np.where(metric.fence == 0, totals, 1)) * 2**13
+    tail, tip, weight = metric.graph.edges()
+    return np.max((mechanism.reporting.graph.edges()[2] + np.abs(log_total[tail] - log_total[tip])) / weight)
+
+
+def test_what_is_carved_or_cut_is_sharpened_again(sharp):
     lat, lon = sharp.latlon(int(np.flatnonzero(sharp.secret)[sharp.n // 2]))
     carved = sharp.with_fences([disc(lat, lon, 250)])
-    assert carved.relief is None
-    again = sharpen(carved)
-    assert check_relief(again)["ok"]
-    mechanism = ge.ElasticMechanism(again)
-    inside = np.flatnonzero(again.fence > 0)
-    assert mechanism.probabilities(int(inside[0]))[again.fence == 0].sum() == 0
+    assert check_relief(carved)["ok"]
+    assert full_use(carved) <= 1
+    assert carved.relief.certificate["passes"] <= sharp.relief.certificate["passes"] + 2
+    inside = np.flatnonzero(carved.fence > 0)
+    assert ge.ElasticMechanism(carved).probabilities(int(inside[0]))[carved.fence == 0].sum() == 0
+    apart = carved.with_fences(remove=[1])
+    assert check_relief(apart)["ok"]
+    assert sharp.with_fences([disc(lat, lon, 250)], sharpen=False).relief is None
     cut = ge.extract(sharp, ge.Area.around(*PARIS, size_km=3))
-    assert cut.relief is None
+    assert check_relief(cut)["ok"]
+    assert full_use(cut) <= 1
+    assert ge.extract(sharp, ge.Area.around(*PARIS, size_km=3), sharpen=False).relief is None
+    other = ge.extract(sharp, ge.Area.around(*PARIS, size_km=3), output="uniform")
+    assert other.relief.output == "uniform"
+    assert check_relief(other)["ok"]
+
+
+def test_what_is_all_of_a_map_keeps_its_heights(tmp_path, sharp, monkeypatch):
+    sharp.save(tmp_path / "m.geoelastic")
+    monkeypatch.setattr(sharpen_module, "totals_within", None)  # nothing is searched
+    assert np.array_equal(ge.extract(sharp, ge.Area.around(*PARIS, size_km=50)).relief.height, sharp.relief.height)
+    told = json.loads(geoelastic("extract", tmp_path / "m.geoelastic", "-o", tmp_path / "m.geox", "--json").stdout)
+    assert told["sharpened"]
+    assert load_mechanism(tmp_path / "m.geox").sharpened
+    plain = geoelastic("extract", tmp_path / "m.geoelastic", "--no-sharpen", "-o", tmp_path / "plain.geox", "--json")
+    assert not json.loads(plain.stdout)["sharpened"]
+    assert not load_mechanism(tmp_path / "plain.geox").sharpened
+
+
+def test_a_map_that_does_not_settle_stays_as_it_is_and_says_so(monkeypatch):
+    monkeypatch.setattr(sharpen_module, "PASSES", 1)
+    with pytest.warns(UserWarning, match="not sharpened: the heights did not settle"):
+        assert ge.build_metric(small_mass(rows=6, cols=6), l_top=0.6).relief is None
 
 
 def test_fenced_small_map_by_brute_force():
@@ -314,17 +351,39 @@ def test_an_interrupted_run_goes_on(tmp_path, city, monkeypatch):
     assert "did not settle" in geoelastic("sharpen", path, "--no-resume").stderr
 
 
-def test_a_build_can_be_sharpened_at_once(tmp_path):
+def test_a_build_is_sharpened_unless_told_not_to(tmp_path):
     np.save(tmp_path / "m.npy", small_mass(rows=12, cols=12).cells)
     given = ["build", tmp_path / "m.npy", "--center", "48.8567,2.3487", "--cell", "100", "--l-top", "0.8"]
-    plain = geoelastic(*given, "-o", tmp_path / "plain.geoelastic")
-    assert "geoelastic sharpen" in plain.stdout
-    sharp = geoelastic(*given, "--sharpen", "-o", tmp_path / "sharp.geoelastic")
+    sharp = geoelastic(*given, "-o", tmp_path / "sharp.geoelastic")
     assert "the relief holds" in sharp.stdout
     assert ge.load(tmp_path / "sharp.geoelastic").relief is not None
-    refused = geoelastic(*given, "--sharpen", "--tile", "64", "-o", tmp_path / "tiles")
-    assert refused.exit_code == 2
-    assert "in one file" in refused.stderr
+    plain = geoelastic(*given, "--no-sharpen", "-o", tmp_path / "plain.geoelastic", "--json")
+    assert not json.loads(plain.stdout)["sharpened"]
+    assert ge.load(tmp_path / "plain.geoelastic").relief is None
+    assert "sharpened  NO" in geoelastic("info", tmp_path / "plain.geoelastic").stdout
+
+
+def test_a_build_that_was_stopped_while_sharpening_goes_on(tmp_path, monkeypatch):
+    np.save(tmp_path / "m.npy", small_mass(rows=12, cols=12).cells)
+    given = ["build", tmp_path / "m.npy", "--center", "48.8567,2.3487", "--cell", "100", "--l-top", "0.8"]
+    whole, part = tmp_path / "whole.geoelastic", tmp_path / "part.geoelastic"
+    assert geoelastic(*given, "-o", whole).exit_code == 0
+    totals, looks = sharpen_module.totals_within, []
+
+    def stop(*a, **o):
+        looks.append(a[3])
+        if len(looks) == 4:
+            raise KeyboardInterrupt
+        return totals(*a, **o)
+
+    monkeypatch.setattr(sharpen_module, "totals_within", stop)
+    assert geoelastic(*given, "-o", part).exit_code != 0
+    assert not part.exists()
+    monkeypatch.setattr("geoelastic.metric.build_metric", None)  # what was built is not built again
+    assert geoelastic(*given, "-o", part).exit_code == 0
+    assert np.array_equal(ge.load(part).relief.height, ge.load(whole).relief.height)
+    assert len(looks) == 4 + ge.load(whole).relief.certificate["passes"] - 3
+    assert not (tmp_path / "part.geoelastic.work").exists()
 
 
 def test_what_cannot_be_sharpened_is_refused(tmp_path, city):

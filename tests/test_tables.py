@@ -340,7 +340,7 @@ def test_charges(fenced: ge.ElasticMechanism) -> None:
     visits = {"ann": np.concatenate([inside, outside[:2], outside[:2]]), "": outside[:1]}
     charge(ledger, fenced, visits, user="me")
     (account,) = ledger.users["ann"].values()
-    assert (account.fresh, account.repeated, account.fenced, account.exponent) == (4, 0, inside.size, 0.5)
+    assert (account.fresh, account.repeated, account.fenced, account.exponent) == (4, 0, inside.size, 1.0)
     assert ledger.cost("me", 1.0).reports == 1
     sticky = ge.Ledger()
     for _ in range(2):

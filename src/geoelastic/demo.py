@@ -87,8 +87,8 @@ def run_demo(folder: str | Path, *, quality: Quality | None = None, progress: bo
 
 def _build_all(mass: Mass, target: Path, bar: Bar) -> list[_Built]:
     steps: list[tuple[str, Callable[[], AnyMetric]]] = [
-        ("paper", lambda: build_metric(mass, method="paper")),
-        ("conformal", lambda: build_metric(mass)),
+        ("paper", lambda: build_metric(mass, method="paper", sharpen=False)),
+        ("conformal", lambda: build_metric(mass, sharpen=False)),
         ("sharpened", lambda: sharpen(built[-1].metric)),
     ]
     built: list[_Built] = []

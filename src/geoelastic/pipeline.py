@@ -15,6 +15,7 @@ import json
 import os
 import re
 import shutil
+import warnings
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,7 @@ import numpy as np
 
 from . import __version__
 from .area import Area
-from .errors import FileError, InputError, require_choice, require_count, require_latlon, require_positive
+from .errors import CheckError, FileError, InputError, require_choice, require_count, require_latlon, require_positive
 from .levels import LN2
 from .mass import Linear, Mass, Quadratic, Requirement, Step, mass_from_quality, read_city
 from .quality import Quality, load_quality, load_recipe, quality_from_source, save_quality
@@ -69,6 +70,7 @@ class Config:
     strategy: str = "fourfold"
     literal: bool = False
     frame: float = 0.03
+    sharpen: bool = True
     fences: tuple[str, ...] = ()
     workers: int | None = None
     tile: int | None = None
@@ -132,6 +134,8 @@ def run(config: Config, output: str | os.PathLike[str], *, resume: bool = True, 
     try:
         mass = make_mass(config, work=work, progress=progress)
         metric = _build(config, replace(mass, info=mass.info | {"run_key": key}), work, progress=progress)
+        if config.sharpen:
+            metric = _sharpened(config, metric, work, progress=progress)
         metric.save(target)
         shutil.rmtree(work, ignore_errors=True)
     finally:
@@ -141,12 +145,18 @@ def run(config: Config, output: str | os.PathLike[str], *, resume: bool = True, 
 
 
 def _build(config: Config, mass: Mass, work: Path, *, progress: bool) -> Metric:
+    """The metric before it is sharpened, or what an earlier run made of exactly the same."""
     from .metric import build_metric
 
+    key = mass.info["run_key"]
+    stage = work / f"built-{key}.geoelastic"
+    done = _finished(stage, key)
+    if done is not None:
+        return done.whole()
     work.mkdir(exist_ok=True)
     given = {"l_from": config.l_from, "l_top": config.l_top, "layout": config.layout, "workers": config.workers}
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    return build_metric(
+    metric = build_metric(
         mass,
         requirement=config.make_requirement(),
         method=config.method,
@@ -155,10 +165,24 @@ def _build(config: Config, mass: Mass, work: Path, *, progress: bool) -> Metric:
         literal=config.literal,
         frame=config.frame,
         fences=list(config.fences),
+        sharpen=False,
         checkpoint=work / "paper.checkpoint",
         progress=progress,
         **options,
     )
+    if config.sharpen and key is not None:
+        metric.save(stage)
+    return metric
+
+
+def _sharpened(config: Config, metric: Metric, work: Path, *, progress: bool) -> Metric:
+    from .metric.sharpen_kept import sharpen_kept
+
+    try:
+        return sharpen_kept(metric, work / "heights.part", workers=config.workers, progress=progress)
+    except CheckError as error:
+        warnings.warn(f"not sharpened: {error}", stacklevel=2)
+        return metric
 
 
 def _run_tiles(config: Config, output: str, *, resume: bool, progress: bool) -> AnyMetric:

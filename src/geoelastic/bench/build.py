@@ -61,7 +61,7 @@ def _method(options: dict[str, Any]) -> str:
 
 
 def _row(mass: Mass, options: dict[str, Any]) -> dict[str, Any]:
-    built = timed(lambda: build_metric(mass, **options))
+    built = timed(lambda: build_metric(mass, sharpen=False, **options))
     metric = built.value
     certificate = metric.certificate
     row = {

@@ -37,7 +37,7 @@ def run(*, progress: bool = False, side: int = 750) -> dict[str, Any]:
     warm_up()
     with progress_bar("bench paths", 3, show=progress) as bar:
         bar.update(0, note="building the graph")
-        metric = build_metric(synthetic_mass("paris", side))
+        metric = build_metric(synthetic_mass("paris", side), sharpen=False)
         free = np.flatnonzero(metric.secret).astype(np.int32)
         spread = free[np.linspace(0, free.size - 1, min(SOURCES, free.size)).astype(np.int64)]
         middle = max(0, (free.size - SOURCES) // 2)

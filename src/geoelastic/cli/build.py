@@ -59,10 +59,14 @@ from ._types import LEVEL
     "--update", type=float, metavar="PART", help="Only build tiles of OUT again that changed by more than PART."
 )
 @click.option("--resume/--no-resume", default=True, help="With --tile, go on with what an earlier run left.")
-@click.option("--sharpen", "sharp", is_flag=True, help="Sharpen it too, for output by mass: see geoelastic sharpen.")
+@click.option(
+    "--sharpen/--no-sharpen",
+    default=True,
+    help="Let reports by mass use nearly all of each distance [default: yes].",
+)
 @click.option("-o", "--output", required=True, metavar="OUT", help="The .geoelastic file to write.")
-def command(output: str, resume: bool, sharp: bool, **options: Any) -> dict[str, Any]:
-    """Build a metric from SOURCE, check it at every location, and write it to OUT.
+def command(output: str, resume: bool, **options: Any) -> dict[str, Any]:
+    """Build a metric from SOURCE, check it at every location, sharpen it, and write it to OUT.
 
     SOURCE is an OpenStreetMap extract (.osm.pbf, .osm), a PostGIS database (postgresql://...), a table of points or
     polygons (.parquet, .geojson, .csv, .gpkg), a raster (.tif), an array of masses (.npy, with --center and --cell),
@@ -71,21 +75,10 @@ def command(output: str, resume: bool, sharp: bool, **options: Any) -> dict[str,
     A stopped build is taken up where it was when the same command is given again. With --tile (or --cluster) OUT is
     a folder of tiles: memory is bounded by a tile, and a worker that dies costs no more than the tiles it was at.
     """
-    from ..errors import InputError
-    from ..mechanism.sharpen_file import sharpen_file
-    from ..opening import load
     from ..pipeline import Config, run
 
     begin = time.perf_counter()
-    tiled = options["tile"] is not None or options["cluster"] is not None
-    if sharp and tiled:
-        raise InputError("--sharpen needs a metric in one file: it cannot be had with --tile or --cluster")
     metric = run(Config(**options), output, resume=resume, progress=show_progress())
-    if sharp:
-        sharpen_file(output, output, resume=resume, workers=options["workers"], progress=show_progress())
-        metric = load(output)
     result = describe(metric, Path(output)) | {"seconds": round(time.perf_counter() - begin, 2)}
     result["text"] += f"\nbuilt in {result['seconds']} s: {output}"
-    if not sharp and not tiled:
-        result["text"] += f"\nless noise for the same promise, once: geoelastic sharpen {output}"
     return result

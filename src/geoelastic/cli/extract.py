@@ -20,7 +20,7 @@ from ._common import LATLON, geo_command, show_progress
     "-o", "--output", required=True, metavar="OUT", help="The .geox (phones, pages) or .geoelastic file to write."
 )
 @click.option("--measure", default="mass", show_default=True, help="Output measure: mass, uniform or mass^GAMMA.")
-@click.option("--sharpen", "sharp", is_flag=True, help="Sharpen the region: far less noise for the same promise.")
+@click.option("--sharpen/--no-sharpen", "sharp", default=True, help="Let reports use nearly all of each distance.")
 @click.option(
     "--client", is_flag=True, help="Also write geolocation.js beside it: the client as one script for web pages."
 )
@@ -42,7 +42,7 @@ def command(
     text = (
         f"{told['output']}: {told['bytes'] / 1000:.0f} kB, {told['km'][0]:g} x {told['km'][1]:g} km, "
         f"{told['locations']} locations, {told['secret']} of them can be hidden, "
-        f"verified: {'yes' if told['verified'] else 'NO'}\n"
+        f"verified: {'yes' if told['verified'] else 'NO'}, sharpened: {'yes' if told['sharpened'] else 'no'}\n"
         f"Who asks for it reveals: {told['reveals']}"
     )
     return told | {"ok": told["verified"], "text": text}

@@ -62,6 +62,7 @@ def rebuilt(metric: AnyMetric, *, workers: int | None = None, progress: bool = F
         l_from=metric.l_from,
         l_top=metric.l_top,
         fences=fence_outlines(metric),
+        sharpen=metric.relief is not None,
         frame=metric.frame_cells / min(metric.grid.shape),
         workers=workers,
         progress=progress,

@@ -58,7 +58,7 @@ def home_recovery(
         "elastic": repeated_reports(channel, prior, chosen, **options),
         "elastic, sticky": repeated_reports(channel, prior, chosen, sticky=True, **options),
     }
-    fenced = metric.with_fences([_fence(metric, int(prior.cell[h])) for h in chosen], workers=workers)
+    fenced = metric.with_fences([_fence(metric, int(prior.cell[h])) for h in chosen], sharpen=False, workers=workers)
     # fences split leaves into cells, so the candidates are looked up again
     channel = elastic_channel(distance_table(fenced, prior, workers=workers))
     found["elastic, home in a fence"] = repeated_reports(channel, prior, chosen, **options)

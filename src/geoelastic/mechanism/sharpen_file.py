@@ -10,19 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from ..errors import FileError
 from ..metric import Metric
-from ..metric.relief import Relief
-from ..metric.sharpen import Heights, sharpen
+from ..metric.sharpen_kept import sharpen_kept
 from ..opening import load
-from ..store import read_container, require_writable, write_container
+from ..store import require_writable
 from .elastic import ElasticMechanism
 
 __all__ = ["sharpen_file"]
 
-_KIND = "sharpening"
 #: Places at which the gain is told: enough for a figure of two digits.
 _PLACES = 200
 
@@ -42,17 +39,7 @@ def sharpen_file(
     if Path(source).suffix == ".geox":
         raise FileError(f"{os.fspath(source)}: sharpen the .geoelastic file, then extract it again")
     kept = Path(f"{os.fspath(target)}.part")
-    key = f"{Relief.key(metric)}|{measure}"
-
-    def keep(state: Heights) -> None:
-        manifest = {"key": key, "passes": state.passes}
-        write_container(kept, _KIND, manifest, {"locations": pa.table({"height": state.height})})
-
-    if resume and metric.relief is not None and f"{metric.relief.made_for}|{metric.relief.output}" == key:
-        sharp = metric
-    else:
-        begin = _kept(kept, key) if resume else None
-        sharp = sharpen(metric, output=measure, workers=workers, progress=progress, keep=keep, begin=begin)
+    sharp = sharpen_kept(metric, kept, output=measure, resume=resume, workers=workers, progress=progress)
     sharp.save(target)
     kept.unlink(missing_ok=True)
     assert sharp.relief is not None
@@ -69,16 +56,6 @@ def sharpen_file(
         "places": int(places.size), "error_before_m": before, "error_after_m": after,
         "seconds": round(time.perf_counter() - begun, 1),
     }  # fmt: skip
-
-
-def _kept(path: Path, key: str) -> Heights | None:
-    """The heights of an interrupted run for the same metric and measure."""
-    if not path.exists():
-        return None
-    manifest, tables = read_container(path, kind=_KIND)
-    if manifest["key"] != key:
-        return None
-    return Heights(np.array(tables["locations"]["height"]), manifest["passes"])
 
 
 def _places(metric: Metric) -> Any:

@@ -24,6 +24,7 @@ from .conformal import conformal_graph, first_scales, scales_of_density, solve_s
 from .graph import Graph
 from .metric import Metric
 from .paper import build_paper_graph
+from .sharpen import sharpened
 from .submaps import state_from_submaps
 from .verify import verify
 
@@ -68,6 +69,7 @@ def build_metric(
     frame: float = 0.03,
     cartogram: bool = True,
     ascent: bool = False,
+    sharpen: bool = True,
     strategy: str = "fourfold",
     literal: bool = False,
     submaps: int = 1,
@@ -75,7 +77,7 @@ def build_metric(
     workers: int | None = None,
     progress: bool = False,
 ) -> Metric:
-    """Build a metric in which every ball B_l(x), l in [l_from, l_top], holds at least req(l), and verify it.
+    """Build a metric in which every ball B_l(x), l in [l_from, l_top], holds at least req(l); verify and sharpen it.
 
     `method`: "conformal" (the default: tighter, a minute for a city) or "paper" (the algorithm of Chatzikokolakis,
     Palamidessi and Stronati, with its candidate `strategy`; `literal` raises levels once a pass, as listed there;
@@ -83,8 +85,9 @@ def build_metric(
     `layout`: "adaptive" (default of the conformal builder) or "uniform". `fences`: GeoJSON, files of it or shapely
     polygons. `frame`: part of the shorter side that may be reported but not be a secret. `cartogram`: whether the
     conformal builder first redraws the map so that crowds take more even room, which is tighter; `ascent`: whether it
-    then gives edges factors of their own and raises them until they bind, which is tighter still. `checkpoint`: a file
-    that lets a paper build that was stopped go on from its last pass.
+    then gives edges factors of their own and raises them until they bind, which is tighter still. `sharpen`: whether to
+    find and certify how much of each distance reports by mass may use (`sharpen`). `checkpoint`: a file that lets
+    a paper build that was stopped go on from its last pass.
     """
     require_choice("method", method, METHODS)
     layout = require_choice("layout", layout or ("adaptive" if method == "conformal" else "uniform"), LAYOUTS)
@@ -102,7 +105,8 @@ def build_metric(
         plan.locations, plan.mass_units, graph, plan.fence, method, requirement=requirement, l_from=l_from, l_top=l_top,
         frame_cells=frame_cells, scale=scale, place=place, rise=rise, info=info,
     )  # fmt: skip
-    return certified(metric, workers=workers, progress=progress)
+    metric = certified(metric, workers=workers, progress=progress)
+    return sharpened(metric, workers=workers, progress=progress) if sharpen else metric
 
 
 def _conformal(

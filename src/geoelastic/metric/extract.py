@@ -29,6 +29,8 @@ from .conformal import conformal_graph
 from .graph import Graph
 from .interface import AnyMetric
 from .metric import Metric
+from .relief import Relief
+from .sharpen import sharpened
 from .threads import in_parts
 
 __all__ = ["extract", "short_locations"]
@@ -41,8 +43,11 @@ REVEALS = (
 _SLIVER = 1e-6
 
 
-def extract(metric: AnyMetric, area: Area, *, workers: int | None = None, progress: bool = False) -> Metric:
-    """The part of a metric that covers `area`, as a metric of its own, verified in itself.
+def extract(
+    metric: AnyMetric, area: Area, *, sharpen: bool = True, output: str = "mass", workers: int | None = None,
+    progress: bool = False,
+) -> Metric:  # fmt: skip
+    """The part of a metric that covers `area`, as a metric of its own, verified in itself and sharpened for `output`.
 
     `info["extract"]` states the box, how many locations were moved to the frame, and what asking for the region
     reveals.
@@ -65,7 +70,14 @@ def extract(metric: AnyMetric, area: Area, *, workers: int | None = None, progre
         "map_graph_sha256": metric.certificate.get("graph_sha256", ""), "reveals": REVEALS,
     }  # fmt: skip
     cut = replace(cut, framed=framed, info=dict(metric.info) | {"extract": statement})
-    return certified(cut, workers=workers, progress=progress)
+    cut = certified(cut, workers=workers, progress=progress)
+    if not sharpen:
+        return cut
+    relief = part.relief if part.relief is not None and part.relief.output == output else None
+    if relief is not None and relief.made_for == Relief.key(cut):
+        return replace(cut, relief=relief)  # all of the map
+    near = None if relief is None else relief.height[_numbers(part, cut, box)]
+    return sharpened(cut, output=output, near=near, workers=workers, progress=progress)
 
 
 def _box(grid: Grid, area: Area) -> tuple[int, int, int, int]:

@@ -17,6 +17,7 @@ the cost grows like the number of locations.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -33,7 +34,7 @@ from .metric import Metric
 from .relief import Relief, lowered
 from .totals import MARGIN_UNITS, Totals, in_walking_order, log_ratio_units, totals_within
 
-__all__ = ["Heights", "sharpen"]
+__all__ = ["Heights", "sharpen", "sharpened"]
 
 IndexArray = npt.NDArray[np.int32]
 
@@ -43,6 +44,8 @@ SEARCH = (4.5,) * 5 + (6.0,) * 4
 CERTIFY, DEEPER = 11.0, (16.0, 24.0)
 #: A pass moves the heights by this part of the way to the ln S that they lead to; all of it would overshoot.
 STEP = 0.7
+#: So many of the passes before the first that certifies are made again where a map has changed a little.
+AGAIN = 2
 #: A map where this many passes are not enough has not been met.
 PASSES = 60
 
@@ -53,11 +56,6 @@ class Heights:
 
     height: FloatArray
     passes: int
-
-    @classmethod
-    def near_the_end(cls, height: npt.ArrayLike) -> Heights:
-        """Heights of a map that was much like this one: a pass or two from those that it needs."""
-        return cls(np.asarray(height, np.float64), len(SEARCH) - 2)
 
 
 def sharpen(
@@ -88,6 +86,22 @@ def sharpen(
             if keep is not None:
                 keep(state)
     raise CheckError(f"the heights did not settle in {PASSES} passes: reports go by half of each distance")
+
+
+def sharpened(
+    metric: Metric, *, output: str = "mass", near: npt.ArrayLike | None = None, workers: int | None = None,
+    progress: bool = False,
+) -> Metric:  # fmt: skip
+    """The metric sharpened, for those who make one; should the heights not settle it stays as it is, and says so.
+
+    `near`: heights of a map that was much like this one, a pass or two from those that this one needs.
+    """
+    begin = None if near is None else Heights(np.asarray(near, np.float64), len(SEARCH) - AGAIN)
+    try:
+        return sharpen(metric, output=output, workers=workers, progress=progress, begin=begin)
+    except CheckError as error:
+        warnings.warn(f"not sharpened: {error}", stacklevel=3)
+        return metric
 
 
 class _Search:

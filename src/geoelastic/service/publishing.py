@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ from ..errors import InputError
 from ..judge import open_mechanism, verify
 from ..mechanism import ElasticMechanism
 from ..mechanism.portable import save_mechanism
+from ..metric import Metric
 from ..metric.extract import extract
-from ..metric.sharpen import sharpen
+from ..metric.sharpen import sharpened
 from ..opening import load
 from ..store import write_bytes
 from .bundle import bundle
@@ -24,17 +26,19 @@ SCRIPT = "geolocation.js"
 
 def make_extract(
     file: str, target: str, *, area: Area | None = None, output: str = "mass",
-    sharp: bool = False, client: bool = False, progress: bool = False,
+    sharp: bool = True, client: bool = False, progress: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
-    """Cut `area` from a metric (all of it, if None) and write it as ``.geox`` or ``.geoelastic``, sharpened if `sharp`;
-    with `client`, the script for web pages beside it. What was written is read again and verified."""
+    """Cut `area` from a metric (all of it, if None) and write it as ``.geox`` or ``.geoelastic``, sharpened for
+    `output` unless `sharp` is False; with `client`, the script for web pages beside it. What was written is read again
+    and verified."""
     path = Path(target)
     if path.suffix not in (".geox", ".geoelastic"):
         raise InputError(f"'output' must end in .geox (for phones and pages) or .geoelastic, got {path.name!r}")
     metric = load(file)
-    part = metric if area is None else extract(metric, area, progress=progress)
-    if sharp:
-        part = sharpen(part, output=output, progress=progress)
+    if area is not None:
+        part = extract(metric, area, sharpen=sharp, output=output, progress=progress)
+    else:
+        part = _whole(metric.whole(), output, sharp, progress)
     if path.suffix == ".geox":
         size = save_mechanism(ElasticMechanism(part, output=output), path)
     else:
@@ -48,5 +52,15 @@ def make_extract(
         "output": str(path), "bytes": size, "locations": part.n, "secret": int(part.secret.sum()),
         "km": [grid.cols * grid.cell_m / 1000, grid.rows * grid.cell_m / 1000], "middle": list(grid.area.middle),
         "bounds": list(grid.area.bounds), "verified": found["ok"], "claim": found["claim"],
+        "sharpened": part.relief is not None and part.relief.output == output,
         "reveals": cut.get("reveals", "") if isinstance(cut, dict) else "nothing: the file is the whole map",
     }  # fmt: skip
+
+
+def _whole(metric: Metric, output: str, sharp: bool, progress: bool) -> Metric:
+    """All of a map: sharpened for `output` as it is, or anew; or not at all."""
+    if not sharp:
+        return replace(metric, relief=None)
+    if metric.relief is not None and metric.relief.output == output:
+        return metric
+    return sharpened(metric, output=output, progress=progress)

@@ -106,10 +106,10 @@ class Published:
         return Area.around(float(lat), float(lon), size_km=TILE_KM)
 
     def tile(self, tile: str) -> Blob:
-        """The extract of this name; made once, the latest ones are kept. Not sharpened: that can take minutes."""
+        """The extract of this name; made once, the latest ones are kept. Sharpened, some seconds of work."""
         with self._lock:
             if tile not in self._tiles:
-                part = extract(self.metric, self.tile_area(tile))
+                part = extract(self.metric, self.tile_area(tile), output=self.mechanism.output)
                 mechanism = ElasticMechanism(part, output=self.mechanism.output)
                 name = f"{self.name}-{tile}.geox"
                 self._tiles[tile] = Blob(mechanism_bytes(mechanism), "application/octet-stream", name)
