@@ -17,8 +17,8 @@ from .paths import LIVE, MASS, SETTLED, UNREACHABLE, clear, expand, insert, work
 
 #: Sources that share a search.
 SIDE_BY_SIDE = 128
-#: Lanes hold less than this; it means at least this much. Twice it fits sixteen bits.
-FULL = 2**15 - 1
+#: Lanes hold less than this; it means at least this much.
+FULL = 2**16 - 1
 #: Rows nearer than this many units (two levels) are settled before the others.
 CORE = 2**14
 #: The tail is looked at so many units (half a level) at a time, until what is left is below one part in LEFT of it.
@@ -170,14 +170,17 @@ def _pull(k, begin, end, other, cost, rows, row):
     while a + np.uint64(1) < end:
         p, to_p = np.uint64(other[a]) * np.uint64(SIDE_BY_SIDE), cost[a]
         q, to_q = np.uint64(other[a + np.uint64(1)]) * np.uint64(SIDE_BY_SIDE), cost[a + np.uint64(1)]
+        room_p, room_q = np.uint16(FULL - to_p), np.uint16(FULL - to_q)  # sums end at FULL: one instruction of its own
         for lane in range(np.uint64(SIDE_BY_SIDE)):
-            near = min(np.uint16(rows[p + lane] + to_p), np.uint16(rows[q + lane] + to_q))
-            row[lane] = min(row[lane], near)
+            by_p = np.uint16(min(rows[p + lane], room_p) + to_p)
+            by_q = np.uint16(min(rows[q + lane], room_q) + to_q)
+            row[lane] = min(row[lane], min(by_p, by_q))
         a += np.uint64(2)
     if a < end:
         p, to_p = np.uint64(other[a]) * np.uint64(SIDE_BY_SIDE), cost[a]
+        room_p = np.uint16(FULL - to_p)
         for lane in range(np.uint64(SIDE_BY_SIDE)):
-            row[lane] = min(row[lane], np.uint16(rows[p + lane] + to_p))
+            row[lane] = min(row[lane], np.uint16(min(rows[p + lane], room_p) + to_p))
     changed = np.uint16(0)
     for lane in range(np.uint64(SIDE_BY_SIDE)):
         changed |= row[lane] ^ rows[at + lane]
