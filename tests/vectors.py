@@ -27,7 +27,7 @@ def town() -> ge.Metric:
         "type": "Polygon",
         "coordinates": [[[2.352, 48.860], [2.357, 48.860], [2.357, 48.864], [2.352, 48.864], [2.352, 48.860]]],
     }
-    return ge.build_metric(ge.mass_from_quality(quality), fences=[fence])
+    return ge.build_metric(ge.mass_from_quality(quality), fences=[fence], sharpen=False)
 
 
 def vectors(mechanism: ge.ElasticMechanism, count: int) -> dict[str, Any]:
