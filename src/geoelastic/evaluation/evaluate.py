@@ -10,6 +10,7 @@ from typing import Any
 from ..errors import InputError
 from ..opening import load
 from ..sources.checkins import read_checkins
+from ..tiles.metric import MANIFEST, is_tiled
 from .areas import StudyArea
 from .claims import judge_claims
 from .elastic import cells_in
@@ -61,6 +62,11 @@ def publish(
     return write_report(folder, title, result, claims, captions, notes)
 
 
+def _digest(path: str | Path) -> str:
+    """The content of a metric's file, or of the manifest of one in tiles, which names all of them by their content."""
+    return file_digest(Path(path) / MANIFEST if is_tiled(path) else path)
+
+
 def evaluate(
     metric_path: str | Path, checkins_path: str | Path, folder: str | Path, *,
     areas: Sequence[StudyArea] | None = None, count: str = "visits", format: str = "auto",
@@ -73,7 +79,7 @@ def evaluate(
     metric = load(metric_path)
     checkins = read_checkins(checkins_path, format=format)
     study = Study(
-        metric, file_digest(metric_path), checkins, file_digest(checkins_path), tuple(areas or default_areas(metric)),
+        metric, _digest(metric_path), checkins, file_digest(checkins_path), tuple(areas or default_areas(metric)),
         count=count, workers=workers, progress=progress,
     )  # fmt: skip
     out = Path(folder)

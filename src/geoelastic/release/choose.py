@@ -92,7 +92,7 @@ def charge(ledger: Ledger, mechanism: Any, visits: Visits, *, user: str = "") ->
             # planar Laplace has weights e^(-epsilon r): the exponent 1 of accounting, with d = epsilon r
             ledger.charge(who, name, fresh=int(where if isinstance(where, int) else where.size), exponent=1.0)
             continue
-        inside = metric.fence[where] > 0
+        inside = metric.fences_at(where) > 0
         _charge_map(ledger, mechanism, name, who, where[~inside], int(np.count_nonzero(inside)))
 
 

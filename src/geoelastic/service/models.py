@@ -113,8 +113,8 @@ class Description(_Strict):
     output: str
     exponent: str
     verified: bool
-    file: Content
-    portable: Content
+    file: Content | None
+    portable: Content | None
 
 
 class Metrics(_Strict):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import math
 import re
@@ -15,13 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from ..area import Area
-from ..errors import FileError, InputError
+from ..errors import FileError, FrameError, InputError
 from ..mechanism import ElasticMechanism
 from ..mechanism.portable import load_mechanism, mechanism_bytes
 from ..metric import AnyMetric
 from ..metric.extract import extract
 from ..metric.portable import is_portable
 from ..opening import load
+from ..tiles.metric import is_tiled
 
 __all__ = ["Blob", "Published", "publish"]
 
@@ -29,6 +31,8 @@ __all__ = ["Blob", "Published", "publish"]
 #: which it is at least a quarter of the side away from the border.
 TILE_KM = 20.0
 _KEPT = 64
+#: A map in tiles with more locations than this is not put into one download.
+_MOST_LOCATIONS = 200_000
 
 
 @dataclass(frozen=True)
@@ -62,19 +66,32 @@ class Published:
     @cached_property
     def file(self) -> Blob:
         """The file as it is on disk."""
+        if self.in_tiles:
+            raise InputError("this map is in tiles and has no one file: ask for its extracts")
         return Blob(self.path.read_bytes(), "application/octet-stream", self.path.name)
 
     @cached_property
     def portable(self) -> Blob:
         """The file for clients."""
-        if is_portable(self.path):
+        if not self.in_tiles and is_portable(self.path):
             return self.file
+        if self.metric.n > _MOST_LOCATIONS:
+            raise InputError(f"this map has {self.metric.n} locations, too many for one download: ask for its extracts")
         return Blob(mechanism_bytes(self.mechanism), "application/octet-stream", f"{self.name}.geox")
+
+    @property
+    def in_tiles(self) -> bool:
+        """Whether the map is a folder, of which only what is looked at is opened."""
+        return is_tiled(self.path)
 
     def warm(self) -> None:
         """Do once what the first requests would have to wait for: files, tags, compiled code."""
         self.describe()
-        self.own_mechanism().sample(int(self.metric.secret.argmax()))
+        if not self.in_tiles:
+            self.own_mechanism().sample(int(self.metric.secret.argmax()))
+            return
+        with contextlib.suppress(FrameError):
+            self.own_mechanism().sanitize(*self.metric.grid.area.middle)
 
     def own_mechanism(self) -> ElasticMechanism:
         """The mechanism with a search workspace that belongs to this thread."""
@@ -124,12 +141,16 @@ class Published:
         return {
             "name": self.name, "locations": metric.n, "rows": grid.rows, "cols": grid.cols, "cell_m": grid.cell_m,
             "middle": list(grid.area.middle), "bounds": list(grid.area.bounds), "method": metric.method,
-            "layout": metric.locations.kind, "l_from": metric.l_from, "l_top": metric.l_top,
-            "fences": int(metric.fence.max(initial=0)), "output": self.mechanism.output,
+            "layout": metric.totals["layout"], "l_from": metric.l_from, "l_top": metric.l_top,
+            "fences": metric.totals["fences"], "output": self.mechanism.output,
             "exponent": str(self.mechanism.exponent), "verified": bool(metric.certificate.get("ok")),
-            "file": {"bytes": len(self.file.content), "etag": self.file.etag},
-            "portable": {"bytes": len(self.portable.content), "etag": self.portable.etag},
+            "file": None if self.in_tiles else _about(self.file),
+            "portable": None if self.in_tiles else _about(self.portable),
         }  # fmt: skip
+
+
+def _about(blob: Blob) -> dict[str, Any]:
+    return {"bytes": len(blob.content), "etag": blob.etag}
 
 
 def publish(paths: Iterable[str | Path], *, output: str = "mass") -> dict[str, Published]:
@@ -142,9 +163,10 @@ def publish(paths: Iterable[str | Path], *, output: str = "mass") -> dict[str, P
             raise InputError(f"a served file must have a name of letters, digits, '-' and '_', got {path.name!r}")
         if name in published:
             raise InputError(f"served files must have different names, got two called {name!r}")
-        if not path.is_file():
+        if not path.exists():
             raise FileError(f"{path}: no such file")
-        mechanism = load_mechanism(path) if is_portable(path) else ElasticMechanism(load(path), output=output)
+        portable = path.is_file() and is_portable(path)
+        mechanism = load_mechanism(path) if portable else ElasticMechanism(load(path), output=output)
         published[name] = Published(name, path, mechanism)
     if not published:
         raise InputError("a service must have at least one file to serve")
