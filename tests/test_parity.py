@@ -27,7 +27,7 @@ WORKS = "works"
 #: happens on each kind if it is not `WORKS`: what is said.
 COMMANDS: dict[str, tuple[list[str], str, dict[str, str]]] = {
     "info": (["info", "FILE"], "", {}),
-    "verify": (["verify", "FILE", "--sample", "50"], "", {}),
+    "verify": (["verify", "FILE", "--sample", "50", "--stated"], "", {}),
     "sanitize a place": (["sanitize", "FILE", "PLACE"], "", {}),
     "sanitize a table": (["sanitize", "FILE", "--input", "TABLE", "-o", "OUT"], ".csv", {}),
     "sanitize --outside snap": (["sanitize", "FILE", "--input", "TABLE", "-o", "OUT", "--outside", "snap"], ".csv", {}),
