@@ -8,7 +8,7 @@ import { Habit, LiveTrace, TraceMechanism } from "./trace.js";
 const HOUR_S = 3600;
 
 /** The browser's own storage, if the page may have it; else memory. */
-export function browserStore() {
+export function pageStore() {
   try {
     const storage = globalThis.localStorage;
     storage.setItem("geoelastic", "");
@@ -50,7 +50,7 @@ export class Watch {
   #block = null;
 
   /** mode: "ticks", one report every `tickSeconds`; "trace", steps of `stepSeconds` that are shown `blockHours` later. */
-  constructor(mechanism, { mode = "ticks", rate = [1, 2], tickSeconds = 7200, stepSeconds = 600, blockHours = 8, store = browserStore(), user = "" } = {}) {
+  constructor(mechanism, { mode = "ticks", rate = [1, 2], tickSeconds = 7200, stepSeconds = 600, blockHours = 8, store = pageStore(), user = "" } = {}) {
     this.#mechanism = mechanism;
     this.#store = store;
     this.#rate = rate[0] / rate[1];
