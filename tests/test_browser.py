@@ -238,6 +238,19 @@ def test_three_maps_are_switched_back_and_forth(visit: Visit, address: str) -> N
     assert len(seen) == 3
 
 
+def test_a_fence_in_a_sharpened_map_is_sharpened_again_on_the_device(visit: Visit, address: str) -> None:
+    page = visit.open(address)
+    page.select_option("#metrics", "sharp")
+    page.wait_for_selector('body[data-ready][data-checked="holds"]', timeout=60_000)
+    visit.unfold()
+    assert "Its reports are sharpened" in page.inner_text("#facts")
+    page.click("#centre")
+    page.click("#around")
+    page.wait_for_selector("body[data-sharpened]", timeout=90_000)
+    page.wait_for_selector('body[data-checked="holds"]', timeout=60_000)
+    assert "by all of each distance over a relief" in page.inner_text("#claim")
+
+
 def test_the_report_is_shown_and_can_be_copied(browser: Browser, address: str) -> None:
     visit = Visit(browser, permissions=["clipboard-read", "clipboard-write"])
     page = visit.open(address)

@@ -48,6 +48,8 @@ export function carveFence(metric, ring) {
     place: metric.place && placeParts(metric, leaves, parent),
     framed: Uint8Array.from({ length: n }, (_, i) => metric.framed[parent[i]]),
   });
+  // a place to begin from, if the carved map is sharpened again
+  if (metric.height !== undefined) carved.heightBefore = Float64Array.from(parent, (i) => metric.height[i]);
   const changed = new Set();
   for (let i = 0; i < n; i++) if (!whole(i) || fence[i] !== metric.fence[parent[i]]) changed.add(parent[i]);
   const affected = affectedBy(metric, changed);

@@ -6,7 +6,8 @@
  * The kernels over one map. start, index: arcs by vertex; weight: their lengths in the metric; low: by which reports go;
  * table: mass units by level that a ball must hold; fall: w(D), the mechanism's own weights, for each D up to its last.
  */
-export function makeChecker({ start, index, weight, low, mass, measure, outside, table, fall, near }, lanes) {
+export function makeChecker({ start, index, weight, low: lengthsNow, mass, measure, outside, table, fall, near }, lanes) {
+  let low = lengthsNow;
   const LANES = 128;
   const ROW_SHIFT = 9; // a row has 2^9 bytes
   const ARC_WORDS = 2;
@@ -267,5 +268,10 @@ export function makeChecker({ start, index, weight, low, mass, measure, outside,
     });
   }
 
-  return { balls, totals, whole };
+  /** From now on reports go by these lengths, none of them above the metric's. */
+  function lower(lengths) {
+    low = lengths;
+  }
+
+  return { balls, totals, whole, lower };
 }

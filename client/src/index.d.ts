@@ -91,6 +91,8 @@ export class Metric {
   readonly fence: Int32Array;
   /** Of a sharpened map. */
   readonly height?: Float64Array;
+  /** Of a map that was sharpened before a fence was carved into it: where `sharpen` begins. */
+  readonly heightBefore?: Float64Array;
   readonly projection: Projection;
   isSecret(i: number): boolean;
   cellOf(lat: number, lon: number): [row: number, col: number] | null;
@@ -269,6 +271,14 @@ export class Watch {
   see(lat?: number, lon?: number, timeS?: number, random?: RandomSource): (Report & { timeS?: number }) | null;
   spent(level?: number, hours?: number, timeS?: number): number;
 }
+
+/**
+ * A mechanism over the same map that is sharpened, certified on every edge. begin: heights to begin with (default: those that
+ * `carveFence` left with the metric). Rejects if the heights do not settle ("input") or it was stopped ("stopped").
+ */
+export function sharpen(
+  mechanism: Elastic, options?: Pick<VerifyOptions, "progress" | "signal" | "workers" | "spawn"> & { begin?: ArrayLike<number> },
+): Promise<Elastic>;
 
 export interface GeolocationOptions {
   /** The address of a `.geox` file, or a mechanism. */

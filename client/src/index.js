@@ -9,6 +9,7 @@ export { README } from "./policy.js";
 export { Projection } from "./projection.js";
 export { ReplayRandom, SystemRandom, uniformBelow } from "./random.js";
 export { leastRatio, requirementTable, requiredMass } from "./requirement.js";
+export { sharpen } from "./sharpen.js";
 export { Sticky } from "./sticky.js";
 export { Habit, LiveTrace, TraceMechanism } from "./trace.js";
 export { verify } from "./verify.js";

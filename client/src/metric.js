@@ -19,7 +19,7 @@ export async function fetchBytes(url) {
 }
 
 /** A digest of all that heights depend on: graph, masses and fences, as whole numbers of 32 and 64 bits, little-endian. */
-async function reliefKey({ graph: { start, index, weight }, mass, fence }) {
+export async function reliefKey({ graph: { start, index, weight }, mass, fence }) {
   const parts = [[start, 8], [index, 4], [weight, 4], [mass, 8], [fence, 4]];
   const view = new DataView(new ArrayBuffer(parts.reduce((sum, [values, width]) => sum + width * values.length, 0)));
   let at = 0;

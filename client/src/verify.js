@@ -83,7 +83,7 @@ async function check(mechanism, { require, progress, signal, workers, spawn }) {
     let finished = 0;
     const done = (size) => progress(Math.min(1, (finished += size) / Math.max(1, work)));
     const balls = await crew.all(parts(secrets, BALLS_A_TASK, (part) => ({ kind: "balls", given: [part], size: part.length })), { done, signal });
-    const edges = map.sharpened ? await checkEdges(mechanism, map, crew, outside, { done, signal }) : { checked: 0, over: 0, worst: 0 };
+    const edges = map.sharpened ? await checkEdges(mechanism, crew, outside, { done, signal }) : { checked: 0, over: 0, worst: 0 };
     const checked = {
       short: balls.reduce((sum, part) => sum + part.short, 0), least: balls.reduce((least, part) => Math.min(least, part.least), Infinity), edges,
     };
@@ -114,7 +114,7 @@ function parts(sources, size, task) {
 }
 
 /** All that the checker needs of a mechanism, as plain arrays. */
-function mapOf(mechanism) {
+export function mapOf(mechanism) {
   const { metric, weights } = mechanism;
   const { start, index, weight } = metric.graph;
   const sharpened = metric.height !== undefined;
@@ -152,50 +152,60 @@ function weightsHold(weights, part) {
  * w'(e) + |ln S(x) - ln S(y)| <= w(e) on every edge, with S = inner + R, R in [0, beyond], and R(x) <= e^w' R(y): the largest
  * S(x) / S(y) that these allow. Where that does not decide it, S is summed over the whole map.
  */
-async function checkEdges({ metric, graph, weights }, map, crew, sources, { done, signal }) {
-  const sums = await crew.all(parts(sources, TOGETHER, (part) => ({ kind: "totals", given: [part], size: SUM_SIZE * part.length })), { done, signal });
-  const inner = new Float64Array(metric.n);
-  const beyond = new Float64Array(metric.n);
-  sums.forEach((part, k) => part.inner.forEach((sum, j) => {
-    inner[sources[k * TOGETHER + j]] = sum;
-    beyond[sources[k * TOGETHER + j]] = part.beyond[j];
-  }));
+async function checkEdges(mechanism, crew, sources, { done, signal }) {
+  const { metric, graph, weights } = mechanism;
+  const sums = { inner: new Float64Array(metric.n), beyond: new Float64Array(metric.n) };
+  await sumAt(sources, sums, crew, { done, signal });
+  const { index, weight } = metric.graph;
+  const { checked, worst, over: doubtful } = usedEdges(mechanism, sources, sums);
   const exact = new Map();
-  const { start, index, weight } = metric.graph;
-  const used = (i, a) => {
-    const j = index[a];
-    const whole = exact.has(i) && exact.has(j);
-    const [sx, sy] = whole ? [exact.get(i), exact.get(j)] : [inner[i], inner[j]];
-    const [rx, ry] = whole ? [0, 0] : [beyond[i], beyond[j]];
-    return graph.weight[a] + LEVEL_UNITS * Math.log(largestRatio(sx, sy, rx, ry, Math.exp(graph.weight[a] / LEVEL_UNITS)) * (1 + MARGIN));
-  };
-  let checked = 0;
-  let worst = 0;
-  let doubtful = [];
-  for (const i of sources) {
-    for (let a = start[i]; a < start[i + 1]; a++) {
-      // ends at distance 0 are so in w' too: all their distances are the same
-      if (weight[a] === 0) continue;
-      checked++;
-      const share = used(i, a) / weight[a];
-      if (share <= 1) worst = Math.max(worst, share);
-      else doubtful.push([i, a]);
-    }
-  }
-  let over = 0;
-  while (doubtful.length > 0 && over === 0) {
+  const result = { checked, over: 0, worst };
+  while (doubtful.length > 0 && result.over === 0) {
     const now = doubtful.splice(0, TOGETHER);
     const ends = [...new Set(now.flatMap(([i, a]) => [i, index[a]]))].filter((i) => !exact.has(i));
     const found = await crew.all(parts(ends, 4, (part) => ({ kind: "whole", given: [part, weights], size: 0 })), { done, signal });
     found.flatMap((part) => [...part]).forEach((sum, k) => exact.set(ends[k], sum));
     for (const [i, a] of now) {
-      const share = used(i, a) / weight[a];
-      worst = Math.max(worst, share);
-      if (!(share <= 1)) over++;
+      const share = usedUnits(graph.weight[a], exact.get(i), exact.get(index[a]), 0, 0) / weight[a];
+      result.worst = Math.max(result.worst, share);
+      if (!(share <= 1)) result.over++;
     }
-    doubtful = doubtful.filter(([i, a]) => !(exact.has(i) && exact.has(index[a]) && used(i, a) <= weight[a]));
   }
-  return { checked: checked / 2, over, worst };
+  return result;
+}
+
+/** Fill in `inner` and `beyond` at the sources. */
+export async function sumAt(sources, { inner, beyond }, crew, { done, signal }) {
+  const sums = await crew.all(parts(sources, TOGETHER, (part) => ({ kind: "totals", given: [part], size: SUM_SIZE * part.length })), { done, signal });
+  sums.forEach((part, k) => part.inner.forEach((sum, j) => {
+    inner[sources[k * TOGETHER + j]] = sum;
+    beyond[sources[k * TOGETHER + j]] = part.beyond[j];
+  }));
+}
+
+/** The arcs [from, number] of these sources that may be over, the largest share of the others, and how many edges were looked at. */
+export function usedEdges({ metric, graph }, sources, { inner, beyond }) {
+  const { start, index, weight } = metric.graph;
+  const over = [];
+  let arcs = 0;
+  let worst = 0;
+  for (const i of sources) {
+    for (let a = start[i]; a < start[i + 1]; a++) {
+      // ends at distance 0 are so in w' too: all their distances are the same
+      if (weight[a] === 0) continue;
+      arcs++;
+      const j = index[a];
+      const share = usedUnits(graph.weight[a], inner[i], inner[j], beyond[i], beyond[j]) / weight[a];
+      if (share <= 1) worst = Math.max(worst, share);
+      else over.push([i, a]);
+    }
+  }
+  return { checked: arcs / 2, worst, over };
+}
+
+/** w' + ln of the largest S(x) / S(y), in level units, rounded up. */
+function usedUnits(low, sx, sy, rx, ry) {
+  return low + LEVEL_UNITS * Math.log(largestRatio(sx, sy, rx, ry, Math.exp(low / LEVEL_UNITS)) * (1 + MARGIN));
 }
 
 /** The largest (sx + min(e R, rx)) / (sy + R) with 0 <= R <= ry: it rises and falls at most once, at R = rx / e. */

@@ -75,6 +75,11 @@ export class Crew {
     return results;
   }
 
+  /** The same task for every worker. */
+  async each(kind, ...given) {
+    await Promise.all(this.#hands().map((run) => run({ kind, given })));
+  }
+
   #hands() {
     if (this.workers.length === 0) {
       return [async ({ kind, given }) => {

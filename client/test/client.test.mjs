@@ -4,8 +4,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
-  carveFence, Elastic, GeoelasticError, installGeolocation, leastRatio, Metric, ReplayRandom, requirementTable, Sticky,
-  SystemRandom, uniformBelow, verify,
+  carveFence, Elastic, GeoelasticError, installGeolocation, leastRatio, Metric, ReplayRandom, requirementTable, sharpen,
+  Sticky,  SystemRandom, uniformBelow, verify,
 } from "../src/index.js";
 import { bytesOf, packed, SeededRandom, unpacked } from "./support.mjs";
 
@@ -120,6 +120,21 @@ test("a fence in a sharpened map leaves neither heights nor their exponent behin
   carved.head.exponent = [1, 1];
   assert.equal(new Elastic(carved).weights.length, 11357, "half of each distance: a weight halves in 2 ln 2 levels");
   assert.equal((await verify(new Elastic(carved))).ok, true);
+});
+
+test("a carved map is sharpened again on the device, certified, and errs less than by half", async () => {
+  const before = await Elastic.fromBytes(bytesOf("sharp.geox"));
+  const [lat, lon] = INSIDE;
+  const half = new Elastic(carveFence(before.metric, [[lat, lon], [lat, lon + 0.004], [lat + 0.003, lon + 0.004], [lat + 0.003, lon]]).metric);
+  const again = await sharpen(half);
+  const { ok, facts } = await verify(again);
+  assert.deepEqual([ok, facts.sharpened, again.metric.head.exponent], [true, true, [1, 1]]);
+  const near = again.metric.locate(lat - 0.004, lon - 0.003);
+  assert.ok(again.spread(near).meanM < 0.95 * half.spread(near).meanM);
+  assert.equal(half.metric.height, undefined, "what was given stays as it is");
+  const stop = new AbortController();
+  stop.abort();
+  await assert.rejects(sharpen(half, { signal: stop.signal }), code("stopped"));
 });
 
 test("the stand-in gives sticky reports with an accuracy that is a function of the report", async () => {

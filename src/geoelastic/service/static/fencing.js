@@ -3,6 +3,7 @@
 
 import { carveFence } from "../client/carve.js";
 import { Elastic } from "../client/mechanism.js";
+import { sharpen } from "../client/sharpen.js";
 import { element, say, state, views } from "./state.js";
 import { amount } from "./words.js";
 
@@ -94,15 +95,33 @@ function carve(ring, carved) {
   setTimeout(() => {
     const begun = performance.now();
     try {
-      const lost = state.mechanism.metric.height !== undefined;
       const { metric, cells, checked, changed } = carveFence(state.mechanism.metric, ring);
       carved(new Elastic(metric));
       const took = ((performance.now() - begun) / 1000).toFixed(1);
-      const half = lost ? " Reports are further off than before: what sharpened them was made for the map without this fence." : "";
+      const half = metric.heightBefore ? " Reports are further off until the map is sharpened again; that has begun." : "";
       say(`${amount(cells)} cells are one place now. ${amount(checked)} places around were checked again, ${amount(changed)} of them blurred a little more to keep their crowd (${took} s). The fence was sent nowhere.${half}`);
       Object.assign(document.body.dataset, { fenced: cells, checkedAgain: checked });
+      if (metric.heightBefore) sharpenAgain(metric, carved);
     } catch (error) {
       say(`This fence cannot be carved: ${error.message}.`);
     }
   });
+}
+
+/** In the background, unless another map was chosen meanwhile: reports go by half until it is done. */
+async function sharpenAgain(metric, carved) {
+  const current = () => state.mechanism?.metric === metric;
+  const stop = new AbortController();
+  const watch = setInterval(() => current() || stop.abort(), 500);
+  try {
+    const mechanism = await sharpen(state.mechanism, { signal: stop.signal });
+    if (!current()) return;
+    carved(mechanism);
+    say("Sharpened again around the fence, and checked: reports are as near as the promise allows.");
+    document.body.dataset.sharpened = "yes";
+  } catch (error) {
+    if (current()) say(`Reports stay by half of each distance: ${error.message}.`);
+  } finally {
+    clearInterval(watch);
+  }
 }

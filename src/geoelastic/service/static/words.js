@@ -34,7 +34,7 @@ export function metres(m) {
 export function ballSentence(head, ball, level) {
   const buildings = buildingsIn(head, ball.mass, ball.cells);
   const area = `${ball.areaKm2.toPrecision(2)} km²`;
-  const crowd = buildings === null ? `Everybody on ${area} around you hides you` : `About ${amount(buildings)} buildings on ${area} hide you`;
+  const crowd = buildings === null ? `Everybody on ${area} around you hides you` : `About ${amount(Number(buildings.toPrecision(2)))} buildings on ${area} hide you`;
   const factor = factorOf(level);
   return `${crowd}: your report might come from any of them, at most ${factor} times more or less likely.`;
 }
