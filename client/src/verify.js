@@ -31,7 +31,7 @@ const MARGIN = 2 ** -27;
  * progress(part): from 0 to 1. signal: an AbortSignal. workers: how many (default: the device's cores). store: get(key) and
  * set(key, value), where claims are remembered by the digest of the bytes (default: localStorage). spawn: what makes a worker.
  */
-export async function verify(given, { require = README, progress = () => undefined, signal, workers, store = browserStore(), spawn } = {}) {
+export async function verify(given, { require = README, progress = () => undefined, signal, workers, store = resultStore(), spawn } = {}) {
   const options = { require, progress, signal, workers, spawn };
   if (given instanceof Elastic) return check(given, options);
   const bytes = given instanceof Uint8Array ? given : new Uint8Array(given);
@@ -50,7 +50,7 @@ async function digestOf(bytes) {
 }
 
 /** Where a browser keeps claims; nowhere, if it may not. */
-function browserStore() {
+function resultStore() {
   const kept = () => globalThis.localStorage;
   return {
     get: (key) => quietly(() => JSON.parse(kept().getItem(key)) ?? undefined),
