@@ -77,8 +77,10 @@ let search s sources limit stop =
     incr d
   done
 
-let around s =
-  { count = s.settled; place = Array.get s.order; rank = Array.get s.rank_of; reach = Array.get s.dist }
+(* An array as a function; reads outside it raise. *)
+let read (a : int array) = fun i -> a.(i)
+
+let around s = { count = s.settled; place = read s.order; rank = read s.rank_of; reach = read s.dist }
 
 let never _ = false
 let level = 8192
@@ -114,9 +116,9 @@ let all (m : file) edges ~cap ~far_cap =
   let groups = if m.sharp then groups low outside else [||] in
   let balls = space g and shared = space low and own = space low in
   let look s sources limit = search s sources limit never; around s in
-  { near = Array.get near; which = Array.get which; near_low = Array.get near_low; first_of = Hashtbl.find first;
+  { near = (fun v -> near.(v)); which = (fun v -> which.(v)); near_low = (fun v -> near_low.(v)); first_of = Hashtbl.find first;
     ball = (fun x -> look balls [ x ] m.top);
-    period; weights = Array.get table; whole_weight = Array.get quarters; cap; far_cap;
-    group_count = Array.length groups; members = Array.get groups;
+    period; weights = read table; whole_weight = read quarters; cap; far_cap;
+    group_count = Array.length groups; members = (fun k -> groups.(k));
     group = (fun k -> look shared groups.(k) far_cap);
     precise = (fun x -> look own [ x ] cap) }

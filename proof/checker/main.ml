@@ -48,13 +48,14 @@ let read path =
   let required = array (top + 1) (fun () -> number next) in
   expect next "location";
   let rows = array size (fun () -> array 5 (fun () -> number next)) in
+  Array.iter (fun row -> if row.(2) <> 0 && row.(2) <> 1 then bad "'secret' must be 0 or 1, got %d" row.(2)) rows;
   expect next "edge";
   let edges = array edge_count (fun () -> let u = number next in let v = number next in ((u, v), number next)) in
   expect next "end";
   Array.iter (fun ((u, v), w) ->
       if u < 0 || v < 0 || u >= size || v >= size || w < 0 || w > 1 lsl 30 then bad "no edge: %d %d %d" u v w) edges;
-  let column k v = rows.(v).(k) in
-  ( { Proved.size; edge_count; edge_at = Array.get edges; top; required = Array.get required; sharp;
+  let column k = Hints.read (Array.map (fun row -> row.(k)) rows) in
+  ( { Proved.size; edge_count; edge_at = (fun k -> edges.(k)); top; required = Hints.read required; sharp;
       mass = column 0; fence = column 1; secret = (fun v -> rows.(v).(2) = 1); height = column 3; measure = column 4 },
     edges )
 

@@ -1,7 +1,7 @@
 (* SPDX-License-Identifier: Apache-2.0 *)
 (** What each main theorem rests on. `./run proof` prints this and accepts the axioms of the real numbers only. *)
 
-From Geoelastic Require Import Graph Sums Weights Mechanism Relief Requirement Sampler Trace.
+From Geoelastic Require Import Graph Sums Weights Mechanism Relief Requirement Sampler Trace Checker Soundness.
 
 Print Assumptions dist_sym.
 Print Assumptions dist_triangle.
@@ -23,3 +23,5 @@ Print Assumptions lazy_exact.
 Print Assumptions sampler_half_exact.
 Print Assumptions sampler_one_exact.
 Print Assumptions trace_private.
+Print Assumptions checker_sound.
+Print Assumptions checker_every_level.

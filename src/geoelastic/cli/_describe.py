@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ..judge import Claim
     from ..metric import AnyMetric
 
-__all__ = ["certificate_lines", "describe", "relief_line"]
+__all__ = ["certificate_lines", "describe", "proved_line", "relief_line"]
 
 
 def describe(metric: AnyMetric, path: Path, output: str | None = None) -> dict[str, Any]:
@@ -133,3 +133,9 @@ def certificate_lines(certificate: dict[str, Any]) -> list[str]:
             f"{fences['number']} fences, {fences['leaking_edges']} leaking edges, {fences['not_closed']} not closed"
         )
     return lines
+
+
+def proved_line(said: dict[str, Any]) -> str:
+    """What the proved checker says of a metric."""
+    parts = ", ".join(f"{part} {'yes' if said[part] else 'NO'}" for part in ("graph", "requirement", "reports"))
+    return f"proved checker: {parts}; {said['locations']:,} locations, {said['edges']:,} edges, {said['cpu_seconds']} s"

@@ -14,7 +14,8 @@ from ._describe import describe
 
 @geo_command(short_help="What is in a file.")
 @click.argument("file")
-def command(file: str) -> dict[str, Any]:
+@click.option("--dump", metavar="OUT", help="Also write it as plain text, for checkers that share nothing with us.")
+def command(file: str, dump: str | None) -> dict[str, Any]:
     """Show the area, the locations, the parameters, the claim, the certificate and the sources of a metric's FILE.
 
     Nothing is checked here: `geoelastic verify` does that.
@@ -23,6 +24,10 @@ def command(file: str) -> dict[str, Any]:
     from ..mechanism import ElasticMechanism
 
     subject = open_mechanism(file)
+    if dump is not None:
+        from ..judge.proved import write_dump
+
+        write_dump(subject, dump)
     if isinstance(subject, ElasticMechanism):
         return describe(subject.metric, Path(file), subject.output)
     return describe(subject, Path(file))

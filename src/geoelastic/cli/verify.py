@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ._common import geo_command, show_progress
-from ._describe import certificate_lines, relief_line
+from ._describe import certificate_lines, proved_line, relief_line
 
 
 @geo_command(short_help="Re-check a metric from scratch.")
@@ -25,10 +25,11 @@ from ._describe import certificate_lines, relief_line
 @click.option("--l-top", type=float, help="Require it up to this level [default: ln 6].")
 @click.option("--share", type=float, help="Require that secrets hold this share of the mass [default: 0.1].")
 @click.option("--stated", is_flag=True, help="Require nothing but what the file itself states.")
+@click.option("--proved", is_flag=True, help="Ask the checker of the machine-checked proof instead (docs/proof.md).")
 @click.option("--workers", type=click.IntRange(1), metavar="N", help="Threads [default: all cores].")
 def command(
     file: str, every: bool, sample: int | None, policy: str | None, l_star: float | None, l_from: float | None,
-    l_top: float | None, share: float | None, stated: bool, workers: int | None,
+    l_top: float | None, share: float | None, stated: bool, proved: bool, workers: int | None,
 ) -> dict[str, Any]:  # fmt: skip
     """Check FILE from what will be sampled, by code that shares nothing with the builders, and say what it claims.
 
@@ -43,6 +44,11 @@ def command(
 
     if every and sample is not None:
         raise InputError("--every and --sample exclude each other")
+    if proved:
+        from ..judge.proved import proved_check
+
+        said = proved_check(open_mechanism(file))
+        return said | {"text": proved_line(said)}
     require = None if stated else policy_of(policy, l_star=l_star, l_from=l_from, l_top=l_top, share_of_mass=share)
     found = verify(open_mechanism(file), require=require, sample=sample, workers=workers, progress=show_progress())
     lines = [found["claim"], *certificate_lines(found | {"ok": not found["faults"]})]

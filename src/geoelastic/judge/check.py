@@ -49,7 +49,7 @@ def verify(
     """
     if sample is not None:
         require_count("sample", sample)
-    metric, measure, output = _parts(subject)
+    metric, measure, output = parts_of(subject)
     certificate = verify_metric(metric, sample=sample, only=only, workers=workers, progress=progress)
     relief = None
     if metric.relief is not None:
@@ -69,7 +69,7 @@ def verify(
     }
 
 
-def _parts(subject: AnyMetric | ElasticMechanism) -> tuple[Metric, IntArray | None, str | None]:
+def parts_of(subject: AnyMetric | ElasticMechanism) -> tuple[Metric, IntArray | None, str | None]:
     """The metric, and the measure that is sampled, if it is known by more than its name."""
     if not isinstance(subject, ElasticMechanism):
         return subject.whole(), None, None

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A metric and its reports as plain text, for checkers that share nothing with this program (docs/proof.md).
+
+    geoelastic-dump 1
+    locations N edges M top T sharpened 0|1
+    required      T + 1 numbers: the mass that a ball of each radius must hold
+    location      N lines: mass fence secret height measure
+    edge          M lines: location location weight
+    end
+
+All numbers are whole: levels in units of 2^-13, masses in units of 2^-32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..levels import IntArray
+from .metric import Metric
+
+__all__ = ["dump_text"]
+
+
+def dump_text(metric: Metric, measure: IntArray) -> Iterator[str]:
+    """The text of a metric and the measure that its reports go by, in pieces."""
+    tail, tip, weight = metric.edge_units()
+    required = metric.requirement.table(metric.l_from, metric.l_top)
+    relief = metric.relief
+    height = np.zeros(metric.n, np.int64) if relief is None else relief.height
+    locations = np.column_stack([metric.mass_units, metric.fence, metric.secret, height, measure])
+    yield "geoelastic-dump 1\n"
+    yield f"locations {metric.n} edges {tail.size} top {required.size - 1} sharpened {int(relief is not None)}\n"
+    yield "required\n" + _lines(required[:, None])
+    yield "location\n" + _lines(locations)
+    yield "edge\n" + _lines(np.column_stack([tail, tip, weight]))
+    yield "end\n"
+
+
+def _lines(rows: np.ndarray[tuple[int, int], np.dtype[np.int64]]) -> str:
+    return "".join(" ".join(map(str, row)) + "\n" for row in rows.tolist())

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The checker that comes out of the proof says what `verify` says, on good maps and on spoilt ones.
+
+Runs where `./run proof --only-checker` has built it, that is with `./run test --more`. GEOELASTIC_PROOF_MAPS: how many maps.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import geoelastic as ge
+from geoelastic.fences import disc
+from geoelastic.judge import open_mechanism
+from geoelastic.judge.proved import BUILT, proved_check, write_dump
+from geoelastic.mass import Custom
+from geoelastic.metric.graph import Graph
+from geoelastic.metric.relief import Relief
+from maps import PARIS, small_mass
+
+pytestmark = pytest.mark.skipif(not BUILT.is_file(), reason="no proved checker: ./run proof --only-checker builds it")
+
+MAPS = int(os.environ.get("GEOELASTIC_PROOF_MAPS", "60"))
+
+
+def judged(subject: Any) -> dict[str, bool]:
+    """What Python says, in the checker's words."""
+    certificate = ge.verify(subject)
+    fences = certificate["fences"]
+    return {
+        "graph": fences["leaking_edges"] == 0 and fences["not_closed"] == 0,
+        "requirement": certificate["violations"] == 0,
+        "reports": "relief" not in certificate or bool(certificate["relief"]["ok"]),
+    }
+
+
+def built(seed: int) -> Any:
+    """A small metric of any kind."""
+    rng = np.random.default_rng(seed)
+    rows, cols = (int(k) for k in rng.integers(5, 10, 2))
+    fences = [disc(*PARIS, float(rng.uniform(60, 160)))] if seed % 3 == 0 else []
+    method, layout = [("conformal", "adaptive"), ("conformal", "uniform"), ("paper", "uniform")][seed % 3]
+    metric = ge.build_metric(
+        small_mass(rows, cols, seed), method=method, layout=layout, fences=fences, frame=0.0,
+        l_top=float(rng.uniform(0.4, 1.2)), l_from=0.2, workers=1,
+    )  # fmt: skip
+    return metric if seed % 2 else ge.sharpen(replace(metric, relief=None))
+
+
+def spoilt(metric: Any, seed: int) -> Any:
+    """The metric with one thing wrong, or changed so little that it may still be right."""
+    rng = np.random.default_rng(seed)
+    kind = rng.integers(3 if metric.relief is not None else 2)
+    if kind == 0:  # one edge longer
+        tail, tip, weight = (part.copy() for part in metric.graph.edges())
+        weight[rng.integers(weight.size)] += int(rng.choice([1, 50, 5000]))
+        return rooted(metric, Graph.from_edges(metric.n, tail, tip, weight))
+    if kind == 1:  # a crowd that is not there
+        mass = metric.mass_units.copy()
+        mass[rng.integers(metric.n)] //= int(rng.choice([2, 10]))
+        return rooted(replace(metric, mass_units=mass), metric.graph)
+    height = metric.relief.height.copy()
+    height[rng.integers(metric.n)] += int(rng.choice([1, 100, 3000]))
+    return replace(metric, relief=replace(metric.relief, height=height))
+
+
+def rooted(metric: Any, graph: Graph) -> Any:
+    """With another graph; the relief says that it is for it, so that what is judged is the inequality."""
+    other = replace(metric, graph=graph, scale=None, place=None, relief=None)
+    if metric.relief is None:
+        return other
+    return replace(other, relief=Relief(metric.relief.height.copy(), metric.relief.output, Relief.key(other)))
+
+
+def maps() -> Iterator[tuple[str, Any]]:
+    for seed in range(MAPS // 4):
+        metric = built(seed)
+        yield f"{seed}", metric
+        for k in range(3):
+            yield f"{seed} spoilt {k}", spoilt(metric, 3 * seed + k)
+
+
+def test_the_proved_checker_says_what_verify_says() -> None:
+    told: list[tuple[str, dict[str, bool], dict[str, bool]]] = []
+    for name, metric in maps():
+        said = proved_check(metric)
+        told.append((name, {part: said[part] for part in ("graph", "requirement", "reports")}, judged(metric)))
+    assert [row for row in told if row[1] != row[2]] == []
+    good = sum(all(row[2].values()) for row in told)
+    assert good > 0
+    assert len(told) - good > 0
+
+
+def test_strangers_files_that_are_read_are_judged_alike(tmp_path: Path) -> None:
+    vectors = json.loads((Path(__file__).parents[1] / "client/test/hostile.json").read_text(encoding="utf-8"))
+    seen = 0
+    for row in (row for row in vectors if row["accept"]):
+        path = tmp_path / "map.geox"
+        path.write_bytes(base64.b64decode(row["bytes"]))
+        mechanism = open_mechanism(path)
+        if isinstance(mechanism.metric.requirement, Custom):
+            continue  # a table that `verify` cannot describe again
+        said = proved_check(mechanism)
+        assert {part: said[part] for part in ("graph", "requirement", "reports")} == judged(mechanism), row["name"]
+        seen += 1
+    assert seen > 0
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("geoelastic-dump 1", "geoelastic-dump 2"), ("locations", "places"), ("edge\n", "edge\n0x1 "),
+        ("end\n", ""), ("sharpened 0", "sharpened 2"), ("location\n", "location\n99999999999999999999 "),
+        ("edges ", "edges -"), ("top ", "top 99999999999"),
+    ],
+)  # fmt: skip
+def test_a_text_that_is_no_dump_is_refused(tmp_path: Path, old: str, new: str) -> None:
+    path = tmp_path / "dump.txt"
+    write_dump(built(1), path)
+    text = path.read_text(encoding="ascii")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="ascii")
+    done = subprocess.run([BUILT, path], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_a_negative_weight_or_an_edge_through_a_fence_is_no_yes(tmp_path: Path) -> None:
+    write_dump(built(0), tmp_path / "good.txt")
+    text = (tmp_path / "good.txt").read_text(encoding="ascii")
+    head, edges = text.split("edge\n", 1)
+    first, rest = edges.split("\n", 1)
+    i, j, weight = first.split()
+    for line in (f"{i} {j} -{weight}", f"{i} {10**6} {weight}"):
+        path = tmp_path / "dump.txt"
+        path.write_text(f"{head}edge\n{line}\n{rest}", encoding="ascii")
+        assert subprocess.run([BUILT, path], capture_output=True, check=False).returncode == 2
