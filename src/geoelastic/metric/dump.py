@@ -18,16 +18,20 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..levels import IntArray
+from .measures import output_measure
 from .metric import Metric
 
 __all__ = ["dump_text"]
 
 
-def dump_text(metric: Metric, measure: IntArray) -> Iterator[str]:
-    """The text of a metric and the measure that its reports go by, in pieces."""
+def dump_text(metric: Metric, measure: IntArray | None = None) -> Iterator[str]:
+    """The text of a metric and the measure that its reports go by (by default the one it was sharpened for, or its
+    mass), in pieces."""
     tail, tip, weight = metric.edge_units()
     required = metric.requirement.table(metric.l_from, metric.l_top)
     relief = metric.relief
+    if measure is None:
+        measure = output_measure(metric, "mass" if relief is None else relief.output)
     height = np.zeros(metric.n, np.int64) if relief is None else relief.height
     locations = np.column_stack([metric.mass_units, metric.fence, metric.secret, height, measure])
     yield "geoelastic-dump 1\n"
