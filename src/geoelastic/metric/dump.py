@@ -14,8 +14,10 @@ All numbers are whole: levels in units of 2^-13, masses in units of 2^-32.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..levels import IntArray
 from .measures import output_measure
@@ -42,5 +44,5 @@ def dump_text(metric: Metric, measure: IntArray | None = None) -> Iterator[str]:
     yield "end\n"
 
 
-def _lines(rows: np.ndarray[tuple[int, int], np.dtype[np.int64]]) -> str:
+def _lines(rows: npt.NDArray[Any]) -> str:
     return "".join(" ".join(map(str, row)) + "\n" for row in rows.tolist())
