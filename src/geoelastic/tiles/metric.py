@@ -32,10 +32,11 @@ from ..metric.conformal import conformal_graph
 from ..metric.graph import Graph
 from ..metric.metric import Metric, frame_message, require_location
 from ..metric.part import Parts
-from .parts import TiledParts
+from .decode import require_content
+from .parts import BLOCK_CELLS, TiledParts
 from .plan import MARGIN_CELLS, Box, TilePlan, Tiling
 from .store import CachedStore, Columns
-from .window import Window, between, box_grid, place_of, read_columns, read_window, tile_leaves
+from .window import Window, between, box_grid, misfit, place_of, read_columns, read_window, tile_leaves
 
 __all__ = ["MANIFEST", "TiledMetric", "is_tiled", "open_tiles"]
 
@@ -62,7 +63,7 @@ def open_tiles(path: str | os.PathLike[str]) -> TiledMetric:
         head = json.loads(store.read(MANIFEST))
         content = head["content"]
         whole = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest() == head["sha256"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise FileError(f"{store.address(MANIFEST)}: truncated, corrupt or not a manifest") from None
     if head.get("format") != FORMAT:
         raise FileError(f"{store.address(MANIFEST)}: not a geoelastic manifest")
@@ -73,6 +74,10 @@ def open_tiles(path: str | os.PathLike[str]) -> TiledMetric:
         )
     if not whole:
         raise FileError(f"{store.address(MANIFEST)}: corrupt: its content does not match its checksum")
+    try:
+        require_content(content, BLOCK_CELLS)
+    except FileError as error:
+        raise FileError(f"{store.address(MANIFEST)}: not sound: {error}") from None
     return TiledMetric(store, content)
 
 
@@ -202,6 +207,8 @@ class TiledMetric:
             self.opened.add(tile)
             name = self.content["tiles"][tile]["tile"]
             found = tile_leaves(self.store, self.tiling, tile, name, self.store.read_table(name)[0]["exponent"])
+            if found.shape[0] != self.content["tiles"][tile]["n"]:
+                raise misfit(self.store)
             while len(self._leaf_cache) >= _LEAVES_KEPT:
                 self._leaf_cache.pop(next(iter(self._leaf_cache)), None)
             self._leaf_cache[tile] = found

@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 
 from ..errors import FileError, MissingExtraError
 from ..store import write_bytes
+from .decode import require_table
 
 __all__ = ["CachedStore", "TileStore", "columns_digest"]
 
@@ -126,9 +127,11 @@ class TileStore:
             table = pq.ParquetFile(pa.BufferReader(content)).read(columns=wanted, use_threads=False)
             meta = json.loads(table.schema.metadata[_META])
             found = {key: table[key].to_numpy() for key in table.column_names}
-        except (pa.ArrowException, KeyError, TypeError, ValueError, OSError):
+        except (pa.ArrowException, KeyError, TypeError, ValueError, RecursionError, OSError):
             raise FileError(f"{self.address(name)}: truncated, corrupt or not a tile") from None
-        if columns is None and columns_digest(found) != meta["sha256"]:
+        if not isinstance(meta, dict) or not isinstance(meta.get("summary"), dict):
+            raise FileError(f"{self.address(name)}: truncated, corrupt or not a tile")
+        if columns is None and columns_digest(found) != meta.get("sha256"):
             raise FileError(f"{self.address(name)}: corrupt: its columns do not match their checksum")
         return found, meta["summary"]
 
@@ -154,6 +157,10 @@ class CachedStore(TileStore):
         found = self._tables.get(name)
         if found is None:
             found = super().read_table(name)
+            try:
+                require_table(name, found[0])
+            except FileError as error:
+                raise FileError(f"{self.address(name)}: {error}") from None
             while len(self._tables) >= self._limit:
                 self._tables.pop(next(iter(self._tables)), None)
             self._tables[name] = found

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a manifest and the tables of tiles may say, before anything is made of it: a folder may come from a stranger."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import FileError
+from ..mass.requirement import MAX_LEVEL
+from ..metric.decode import BY_LOCATION, LEAST_METRES, MASS, METRES, _require_requirement
+from ..store import schema
+
+__all__ = ["require_content", "require_table"]
+
+#: Cells of a side of a map in tiles, and tiles.
+SIDE, TILES = 2**17, 2**16
+_MEASURE = 2**31
+_LARGE = 1e18
+_NEEDS = ("plan", "n", "tiles", "measures", "blocks", "identity", "certificate", "info")
+_PLAN = ("grid", "side", "requirement", "l_from", "l_top", "frame_cells")
+_GRID = ("lat", "lon", "width_m", "height_m", "east_m", "north_m", "cell_m", "rows", "cols")
+_FILES = {"tile": "tiles", "edges": "edges", "cells": "build/cells"}
+_PLACE = (-(2**20), 2**28)
+_TABLES: dict[str, dict[str, tuple[str, int, int]]] = {
+    "tiles": {
+        "exponent": ("uint8", *BY_LOCATION["exponent"]), "mass": ("int64", *BY_LOCATION["mass"]),
+        "scale": ("int32", *BY_LOCATION["scale"]), "place_east": ("int32", *_PLACE), "place_north": ("int32", *_PLACE),
+    },
+    "edges": {"slot": ("uint8", 0, 255), "step": ("int32", -(2**31), 2**31 - 1)},
+}  # fmt: skip
+
+
+def require_content(content: Any, block_cells: int) -> None:
+    """Refuse the content of a manifest that says more, less or other than that of a map in tiles."""
+    schema.closed(content, "manifest", needs=_NEEDS)
+    rows, cols, side = _require_plan(content["plan"])
+    schema.text(content["identity"], "identity", pattern="[0-9a-f]{32}")
+    for name in ("certificate", "info", "measures"):
+        if not isinstance(content[name], dict):
+            raise FileError(f"'{name}' must be an object")
+    schema.whole(content["certificate"].get("secret_outside_fences"), "secret_outside_fences", 0, 2**62)
+    count = math.ceil(rows / side) * math.ceil(cols / side)
+    _require_tiles(schema.listed(content["tiles"], "tiles", least=count, most=min(count, TILES)), content["n"])
+    high, across = math.ceil(rows / block_cells), math.ceil(cols / block_cells)
+    for box in schema.listed(content["blocks"], "blocks", least=high * across, most=high * across):
+        for edge in schema.listed(box, "blocks", least=4, most=4):
+            schema.number(edge, "blocks", -_LARGE, _LARGE)
+    for name, told in content["measures"].items():
+        schema.text(name, "measures", choices=("mass", "uniform"))
+        _require_measure(told, high, across)
+
+
+def _require_plan(plan: Any) -> tuple[int, int, int]:
+    schema.closed(plan, "plan", needs=_PLAN, may=("evening_cells", "mean_mass"))
+    grid = schema.closed(plan["grid"], "grid", needs=_GRID)
+    schema.number(grid["lat"], "lat", -90, 90)
+    schema.number(grid["lon"], "lon", -360, 360)
+    schema.number(grid["cell_m"], "cell_m", LEAST_METRES, METRES)
+    for name in ("width_m", "height_m"):
+        schema.number(grid[name], name, LEAST_METRES, 10 * METRES)
+    for name in ("east_m", "north_m"):
+        schema.number(grid[name], name, -10 * METRES, 10 * METRES)
+    rows, cols = (schema.whole(grid[name], name, 1, SIDE) for name in ("rows", "cols"))
+    side = schema.whole(plan["side"], "side", 1, SIDE)
+    schema.whole(plan["frame_cells"], "frame_cells", 0, min(rows, cols) // 2)
+    l_top = schema.number(plan["l_top"], "l_top", 0, MAX_LEVEL)
+    if not schema.number(plan["l_from"], "l_from", 0, MAX_LEVEL) < l_top:
+        raise FileError("'l_from' must be below 'l_top'")
+    _require_requirement(plan["requirement"], l_top)
+    for name in ("evening_cells", "mean_mass"):
+        schema.number(plan.get(name, 0), name, 0, 2.0**30)
+    for inside, names in ((grid, ("rows", "cols")), (plan, ("side", "frame_cells"))):
+        if not all(isinstance(inside[name], int) for name in names):
+            raise FileError("numbers of cells must be spelt as whole numbers")
+    return rows, cols, side
+
+
+def _require_tiles(tiles: list[Any], n: Any) -> None:
+    first = 0
+    for tile in tiles:
+        schema.closed(tile, "tiles", needs=(*_FILES, "first", "n", "mass", "pace", "slope"))
+        for name, folder in _FILES.items():
+            schema.text(tile[name], name, pattern=folder + r"/r\d{4,8}-c\d{4,8}-[0-9a-f]{20}\.parquet")
+        if schema.whole(tile["first"], "first", 0, 2**40) != first or not isinstance(tile["first"], int):
+            raise FileError("'first' must be the number of locations in the tiles before")
+        first += schema.whole(tile["n"], "n", 1, SIDE * SIDE)
+        schema.whole(tile["mass"], "mass", 0, MASS)
+        for name in ("pace", "slope"):
+            schema.number(tile[name], name, 0, _LARGE)
+    if schema.whole(n, "n", 1, 2**40) != first:
+        raise FileError("'n' must be the number of locations in all tiles")
+
+
+def _require_measure(told: Any, high: int, across: int) -> None:
+    schema.closed(told, "measures", needs=("block_units", "densest", "total"))
+    for name in ("densest", "total"):
+        schema.number(told[name], name, 2.0**-60, _LARGE)
+    for row in schema.listed(told["block_units"], "block_units", least=high, most=high):
+        for units in schema.listed(row, "block_units", least=across, most=across):
+            schema.whole(units, "block_units", 0, _MEASURE)
+
+
+def require_table(name: str, columns: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Refuse a table of a tile whose columns are not those of its folder, of their types and in their ranges."""
+    wanted = _TABLES.get(name.partition("/")[0])
+    if wanted is None:
+        return
+    missing = [key for key in wanted if key not in columns and not key.startswith("place_")]
+    if missing or any(key not in wanted for key in columns) or ("place_east" in columns) != ("place_north" in columns):
+        raise FileError("corrupt: its columns are not those of a tile")
+    for key, values in columns.items():
+        kind, low, high = wanted[key]
+        if values.dtype != np.dtype(kind):
+            raise FileError(f"corrupt: '{key}' must be {kind}")
+        schema.within(columns, key, low, high)
+    if "mass" in columns and float(columns["mass"].sum(dtype=np.float64)) > MASS:
+        raise FileError(f"corrupt: 'mass' must be at most {MASS} units in all")
