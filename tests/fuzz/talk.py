@@ -154,21 +154,24 @@ async def _ask(spec: Any, body: bytes) -> tuple[int, bytes]:
 
 
 #: Commands that take seconds, serve or draw pictures are asked for their options only.
-_BRIEF = (
-    "bench",
-    "demo",
-    "evaluate",
-    "reproduce",
-    "serve",
-    "map",
-    "build",
-    "quality",
-    "sharpen",
-    "audit",
-    "trace",
-    "estimate",
-    "pack",
-    "doctor",
+_BRIEF = frozenset(
+    [
+        "attack",
+        "bench",
+        "demo",
+        "evaluate",
+        "reproduce",
+        "serve",
+        "map",
+        "build",
+        "quality",
+        "sharpen",
+        "audit",
+        "trace",
+        "estimate",
+        "pack",
+        "doctor",
+    ]
 )
 _FILES = {
     "m.geox": lambda: hostile.PLAIN.bytes(),
@@ -209,11 +212,13 @@ class Commands:
                 words.append(some(rng, option.opts))
                 if not getattr(option, "is_flag", False):
                     words.append(self._value(rng, option))
-        if path[0] in _BRIEF:
-            words.append("--help")
         if rng.random() < 0.15:
             words = [str(word) for word in damaged_json(rng, words) if isinstance(word, str | int | float)]
-        return json.dumps([self._tame(word) for word in words]).encode()
+        words = [self._tame(word) for word in words]
+        long = next((k for k, word in enumerate(words) if word in _BRIEF), None)
+        if long is not None:
+            words.insert(long + 1, "--help")
+        return json.dumps(words).encode()
 
     def _value(self, rng: Random, option: Any) -> str:
         kind = rng.randrange(6)
@@ -252,5 +257,5 @@ def _commands() -> list[tuple[list[str], list[Any]]]:
         one = main.get_command(context, name)
         parts = [([name, k], v) for k, v in one.commands.items()] if isinstance(one, click.Group) else [([name], one)]
         found += [(path, [p for p in part.params if isinstance(p, click.Option)]) for path, part in parts]
-    brief = [entry for entry in found if entry[0][0] in _BRIEF]
+    brief = [entry for entry in found if not _BRIEF.isdisjoint(entry[0])]
     return [entry for entry in found if entry not in brief] * 4 + brief
