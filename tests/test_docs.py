@@ -26,7 +26,7 @@ def generator() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("page", ["cli.md", "python.md"])
+@pytest.mark.parametrize("page", ["cli.md", "python.md", "../../src/geoelastic/__init__.pyi"])
 def test_the_reference_is_what_the_code_says(page: str) -> None:
     written = (ROOT / "docs/reference" / page).read_text(encoding="utf-8")
     assert written == generator().PAGES[page](), "run .venv/bin/python docs/reference/generate.py"

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -53,3 +55,37 @@ def test_the_version_is_the_package_s() -> None:
     from importlib.metadata import version
 
     assert geoelastic.__version__ == version("geoelastic")
+
+
+SCRIPT = """
+import geoelastic as ge
+
+metric = ge.load("map.geoelastic")
+mechanism = ge.ElasticMechanism(metric, output="mass")
+reveal_type(metric)
+reveal_type(mechanism.sanitize(48.85, 2.35))
+reveal_type(ge.build_metric)
+reveal_type(ge.PlanarLaplace(0.01).sanitize)
+ge.ElasticMechanism(3)
+ge.load()
+"""
+
+
+def test_a_users_script_is_checked_by_its_types(tmp_path: Path) -> None:
+    """`py.typed` is a promise: what is wrong is found without running it, what is right has its type."""
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT, encoding="utf-8")
+    root = str(Path(geoelastic.__file__).parent.parent)
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--ignore-missing-imports",
+         "--cache-dir", str(tmp_path / "cache"), str(script)],
+        capture_output=True, text=True, check=False, env=os.environ | {"MYPYPATH": root},
+    )  # fmt: skip
+    told = [line.split(": ", 1)[1] for line in done.stdout.splitlines() if line.startswith(str(script))]
+    assert 'note: Revealed type is "geoelastic.metric.interface.AnyMetric"' in told, done.stdout
+    assert any("Revealed" in line and "tuple[" in line and "float" in line for line in told), told
+    assert not any('"Any"' in line for line in told if "Revealed" in line)
+    errors = [line for line in told if line.startswith("error")]
+    assert len(errors) == 2, errors
+    assert '"int"; expected "AnyMetric"' in errors[0]
+    assert "Missing positional argument" in errors[1]

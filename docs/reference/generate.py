@@ -107,9 +107,21 @@ def _doc(value: Any) -> str:
     return f"{text}\n\n" if text else "\n\n"
 
 
-PAGES = {"cli.md": cli_reference, "python.md": python_reference}
+def stub() -> str:
+    """__init__.pyi: where each public name comes from, for type checkers; at run time names are loaded when used."""
+    lines = [f"from .{module} import {name} as {name}" for name, module in geoelastic._EXPORTS.items()]
+    head = """\
+# SPDX-License-Identifier: Apache-2.0
+# Written by docs/reference/generate.py: change __init__.py, not this file.
+# ruff: noqa
+# fmt: off"""
+    exports = "_EXPORTS: dict[str, str]\n__all__: list[str]\n__version__: str\n"
+    return "\n".join([head, *sorted(lines, key=str.lower)]) + "\n\n" + exports
+
+
+PAGES = {"cli.md": cli_reference, "python.md": python_reference, "../../src/geoelastic/__init__.pyi": stub}
 
 if __name__ == "__main__":
     for page, write in PAGES.items():
         (HERE / page).write_text(write(), encoding="utf-8")
-        print(HERE / page, file=sys.stderr)
+        print((HERE / page).resolve(), file=sys.stderr)

@@ -2,6 +2,7 @@
 """geoelastic: location privacy that gives every place the same crowd to hide in.
 
 Every public name is loaded when it is first used, so that ``import geoelastic`` and the command line start at once.
+Type checkers read ``__init__.pyi`` beside this file, which docs/reference/generate.py writes from the table below.
 """
 
 from __future__ import annotations
