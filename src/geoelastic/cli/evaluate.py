@@ -12,7 +12,10 @@ from ._common import geo_command, show_progress
 
 @geo_command(short_help="Compare mechanisms under Bayesian adversaries on check-ins.")
 @click.argument("file")
-@click.option("--checkins", required=True, metavar="FILE", help="SNAP, Foursquare, CSV or Parquet check-ins.")
+@click.option("--checkins", metavar="FILE", help="SNAP, Foursquare, CSV or Parquet check-ins.")
+@click.option("--traces", multiple=True, metavar="TRACES", help="Evaluate released traces on these instead.")
+@click.option("--days", type=int, default=30, show_default=True, help="Traces: days a person at the most.")
+@click.option("--commuters", type=int, default=8, show_default=True, help="Traces: made-up people to find at home.")
 @click.option("--areas", metavar="GEOJSON", help="Polygons, or points with 'size_km' [default: the middle 10 km].")
 @click.option(
     "--format", "format_", type=click.Choice(["auto", "snap", "foursquare", "table"]), default="auto", show_default=True
@@ -24,13 +27,20 @@ from ._common import geo_command, show_progress
 @click.option("--workers", type=int, default=2, show_default=True, metavar="N", help="Threads.")
 @click.option("-o", "--output", required=True, metavar="DIR", help="Folder for tables, figures and the report.")
 def command(
-    file: str, checkins: str, areas: str | None, format_: str, count: str, workers: int, output: str
-) -> dict[str, Any]:
+    file: str, checkins: str | None, traces: tuple[str, ...], days: int, commuters: int, areas: str | None,
+    format_: str, count: str, workers: int, output: str,
+) -> dict[str, Any]:  # fmt: skip
     """The paper's evaluation of the metric in FILE: tables, figures and an HTML report in DIR.
 
     Planar Laplace gets the utility of each elastic mechanism in the first area and is used unchanged in the others. A
     stopped run is taken up where it was when the same command is given again.
+
+    With --traces: released traces against clocks and the predictive mechanism at equal costs, tracking, homes.
     """
+    if (checkins is None) == (not traces):
+        raise click.UsageError("give either --checkins or --traces")
+    if checkins is None:
+        return _traces(file, traces, output, days=days, commuters=commuters)
     from ..evaluation import evaluate, mechanism_rows, read_areas
 
     done = evaluate(
@@ -44,6 +54,17 @@ def command(
         "epsilons": done["result"]["epsilons"],
         "text": _text(done, rows),
     }
+
+
+def _traces(file: str, traces: tuple[str, ...], output: str, *, days: int, commuters: int) -> dict[str, Any]:
+    from ..evaluation.trace_attack import evaluate_traces, report_lines
+    from ..mechanism import ElasticMechanism
+    from ..opening import load
+
+    done = evaluate_traces(
+        ElasticMechanism(load(file)), traces, output, most_days=days, commuters=commuters, progress=show_progress()
+    )
+    return done | {"text": "\n".join([*report_lines(done)[1:], f"report: {done['files']['report']}"])}
 
 
 def _text(done: dict[str, Any], rows: list[dict[str, Any]]) -> str:

@@ -106,5 +106,32 @@ def cost(file: str, **options: Any) -> dict[str, Any]:
     return cost_request(file, **options)
 
 
-for _subcommand in (release, cost):
+@geo_command(name="attack", short_help="What adversaries make of released traces.")
+@click.argument("file")
+@click.argument("released")
+@click.option("--truth", multiple=True, required=True, metavar="TRACES", help="The true traces; only errors come out.")
+@click.option("--user", help="Only this person.")
+@_mechanism_options
+def attack(file: str, released: str, truth: tuple[str, ...], user: str | None, **choices: Any) -> dict[str, Any]:
+    """Track who made RELEASED over the map FILE by forward-backward smoothing and by running means, and look for the
+    home by averaging and by Bayes. --rate and --step must be those of the release: the adversary knows them.
+    """
+    from ..evaluation.trace_attack import attack_releases
+    from ..release.traces import open_traces
+
+    found = attack_releases(open_traces(file, **choices), released, truth, user=user)
+    head = f"{'user':<16}{'release':>10}{'tracking':>10}{'running mean':>14}{'home, mean':>12}{'home, Bayes':>13}"
+    return found | {"text": "\n".join([head, *map(_attack_line, found["users"])])}
+
+
+def _attack_line(row: dict[str, Any]) -> str:
+    home = "".join(
+        f"{row[k]:>{w}.0f} m" if k in row else " " * (w + 2) for k, w in (("home_mean_m", 10), ("home_bayes_m", 11))
+    )
+    return (
+        f"{row['user']:<16}{row['release_m']:>8.0f} m{row['tracking_m']:>8.0f} m{row['running_mean_m']:>12.0f} m{home}"
+    )
+
+
+for _subcommand in (release, cost, attack):
     command.add_command(_subcommand)

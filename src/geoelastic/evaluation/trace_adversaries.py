@@ -16,10 +16,19 @@ from typing import Any
 
 import numpy as np
 
-from ..levels import LEVEL_UNIT, FloatArray, IntArray
+from ..levels import LEVEL_UNIT, UNREACHABLE, FloatArray, IntArray
 from ..traces import Habit, Release
 
-__all__ = ["Night", "home_by_bayes", "home_by_mean", "nights_of", "running_mean", "smooth"]
+__all__ = [
+    "Night",
+    "home_by_bayes",
+    "home_by_mean",
+    "log_weights",
+    "mean_distance",
+    "nights_of",
+    "running_mean",
+    "smooth",
+]
 
 #: The adversary's idea of a person: this many moves a day.
 _MOVES = 4.0
@@ -51,6 +60,12 @@ def smooth(
         later = (1 - jump) * later + jump * float(prior @ later)
         later /= later.max()
     return means
+
+
+def log_weights(mechanism: Any, z: int) -> FloatArray:
+    """ln w(d(x, z)) of every place x for one released location."""
+    units = mechanism.searches(np.array([z]))[z]
+    return np.where(units == UNREACHABLE, -np.inf, -float(mechanism.weights.exponent) * LEVEL_UNIT * units)
 
 
 def _normalised(logs: FloatArray) -> FloatArray:

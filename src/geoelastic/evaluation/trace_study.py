@@ -13,14 +13,22 @@ from typing import Any
 import numpy as np
 
 from ..errors import require_count
-from ..levels import LEVEL_UNIT, LN2, UNREACHABLE, FloatArray
+from ..levels import LN2, FloatArray
 from ..progress import Bar
 from ..randomness import SeededRandom
 from ..sources.traces import Trace
 from ..traces import Habit, TraceMechanism
 from ..traces.release import Release
 from .commuters import Commuter, synthetic_commuters
-from .trace_adversaries import home_by_bayes, home_by_mean, mean_distance, nights_of, running_mean, smooth
+from .trace_adversaries import (
+    home_by_bayes,
+    home_by_mean,
+    log_weights,
+    mean_distance,
+    nights_of,
+    running_mean,
+    smooth,
+)
 from .trace_baselines import CLOCKS, Scene, best_clock, clock_errors, predictive_error, tune_predictive
 from .trace_days import Day, find_days, split_days
 
@@ -115,7 +123,7 @@ def _at_cost(
 def _released(traces: TraceMechanism, days: Sequence[Day], runs: int, seed: int) -> dict[str, Any]:
     """Errors of released days in order, with habit, and of those who attack them."""
     xy, prior = np.asarray(traces.metric.xy), np.asarray(traces.metric.mass) / np.asarray(traces.metric.mass).sum()
-    beta, rng = float(traces.weights.exponent), SeededRandom(seed)
+    rng = SeededRandom(seed)
     errors, tracked, means, places = list[float](), list[float](), list[list[float]](), list[int]()
     for run in range(runs):
         past: dict[str, Habit] = {}
@@ -126,9 +134,7 @@ def _released(traces: TraceMechanism, days: Sequence[Day], runs: int, seed: int)
             past[day.user] = known.after(release.location.tolist(), traces.step_s)
             errors.append(mean_distance(xy[release.location], day.xy))
             if run == 0:
-                guess = smooth(
-                    release.location, lambda z: _log_weights(traces, z, beta), prior, xy, step_s=traces.step_s
-                )
+                guess = smooth(release.location, lambda z: log_weights(traces, z), prior, xy, step_s=traces.step_s)
                 tracked.append(mean_distance(guess, day.xy))
                 means.append([mean_distance(running_mean(xy[release.location], w), day.xy) for w in _WINDOWS])
     first = errors[: len(days)]
@@ -137,11 +143,6 @@ def _released(traces: TraceMechanism, days: Sequence[Day], runs: int, seed: int)
         "attacked_error_m": float(np.mean(first)), "tracked_m": float(np.mean(tracked)),
         "running_mean_m": float(np.mean(means, axis=0).min()),
     }  # fmt: skip
-
-
-def _log_weights(traces: TraceMechanism, z: int, beta: float) -> FloatArray:
-    units = traces.searches(np.array([z]))[z]
-    return np.where(units == UNREACHABLE, -np.inf, -beta * LEVEL_UNIT * units)
 
 
 def step_study(mechanism: Any, traces: Sequence[Trace], *, cost: float = 10.0, most_days: int = 6) -> dict[str, float]:
