@@ -36,7 +36,7 @@ class Made:
 
     def __init__(self, head: dict[str, Any], arrays: dict[str, list[int]]) -> None:
         self.head, self.arrays = head, arrays
-        self.version = 3 if "place_east" in arrays else 2 if "height" in arrays else 1
+        self.version = 4 if "edge_rise" in arrays else 3 if "place_east" in arrays else 2 if "height" in arrays else 1
         self.described: Any = ...
 
     def changed(self, path: str = "", value: Any = None, *, drop: bool = False, **arrays: list[int] | None) -> Made:
@@ -81,7 +81,11 @@ class Made:
 
     @property
     def body(self) -> bytes:
-        return b"".join(encoded(values) for values in self.arrays.values())
+        rises = self.arrays.get("edge_rise")
+        return b"".join(
+            b"".join(spelled(rise - 128) for rise in values) if values is rises else encoded(values)
+            for values in self.arrays.values()
+        )
 
     def bytes(self, *, header: bytes | None = None, packed: bytes | None = None) -> bytes:
         text = self.header if header is None else header
@@ -145,6 +149,9 @@ def sharp(made: Made) -> Made:
 
 PLAIN, PLACES, LEAVES, PAPER = town(), town(places=True), town(layout="adaptive"), town(method="paper")
 SHARP = sharp(PLAIN)
+#: Neighbours on 4 x 4 cells: 24 by a side, 18 by a corner, 24 a knight's move apart.
+PAIRS = 66
+RISES = Made(PLAIN.head, PLAIN.arrays | {"edge_rise": [(37 * k) % 256 for k in range(PAIRS)]})
 
 
 def accepted() -> Iterator[tuple[str, bytes]]:
@@ -152,6 +159,7 @@ def accepted() -> Iterator[tuple[str, bytes]]:
         yield name, made.bytes()
     yield "sharp edges", sharp(PAPER).bytes()
     yield "sharp places", sharp(PLACES).bytes()
+    yield "sharp rises", sharp(RISES).bytes()
     yield "places at their largest", PLACES.changed(place_east=[2**25] * 16, place_north=[2**25] * 16).bytes()
     one = LEAVES.changed(exponent=[2], mass=[UNIT], measure=[9], scale=[7])
     yield "one leaf", one.bytes()
@@ -180,6 +188,9 @@ def accepted() -> Iterator[tuple[str, bytes]]:
     yield "as much measure as there may be", PLAIN.changed(measure=[2**27] * 16).bytes()
     yield "reports from one place", PLAIN.changed(measure=[0] * 15 + [1]).bytes()
     yield "scales of 0", PLAIN.changed(scale=[0] * 16).bytes()
+    yield "rises", RISES.bytes()
+    yield "rises, and places", Made(PLACES.head, PLACES.arrays | {"edge_rise": RISES.arrays["edge_rise"]}).bytes()
+    yield "no edges left", RISES.changed(edge_rise=[0] * PAIRS).bytes()
     yield "the longest edge", PAPER.changed(edge_level=[2**23] + [0] * 14).bytes()
     yield "two edges of one pair", PAPER.changed(edge_i=[0, 0, *range(1, 15)], edge_j=[1, *range(1, 16)],
                                                  edge_level=[5] + [900] * 15).bytes()  # fmt: skip
@@ -315,6 +326,17 @@ def bad_arrays() -> Iterator[tuple[str, bytes]]:
         yield f"edges with a short {name}", PAPER.changed(**{name: PAPER.arrays[name][:-1]}).bytes()
     yield "edges and scales", PAPER.changed(scale=PLAIN.arrays["scale"]).bytes()
     yield "edges and places", PAPER.changed(place_east=[0] * 16, place_north=[0] * 16).with_version(3).bytes()
+    for value in (-1, 256, 2**32):
+        yield f"edge_rise {value}", RISES.changed(edge_rise=[value, *RISES.arrays["edge_rise"][1:]]).bytes()
+    yield "a rise too few", RISES.changed(edge_rise=RISES.arrays["edge_rise"][:-1]).bytes()
+    yield "a rise too many", RISES.changed(edge_rise=[*RISES.arrays["edge_rise"], 128]).bytes()
+    yield "rises of edges in a fence", RISES.changed(fence=[0] * 15 + [1]).bytes()
+    yield "rises of the paper's edges", PAPER.changed(edge_rise=[128] * 15).with_version(4).bytes()
+    yield "version 1 with rises", RISES.with_version(1).bytes()
+    yield "version 3 with rises", RISES.with_version(3).bytes()
+    yield "version 4 without rises", RISES.changed(edge_rise=None).bytes()
+    raised = RISES.changed(scale=[2**28] * 2 + [0] * 14, place_east=[0, 2000] + [0] * 14, place_north=[0] * 16)
+    yield "edge too long by its rise", raised.changed(edge_rise=[255] * PAIRS).bytes()
     yield "conformal without scales", PLAIN.changed(scale=None).bytes()
     yield "places without north", PLACES.changed(place_north=None).bytes()
     yield "places without east", PLACES.changed(place_east=None).with_version(1).bytes()

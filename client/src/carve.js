@@ -2,7 +2,7 @@
 // Fences drawn on the device and carved into the metric there: where somebody lives is nobody else's business.
 
 import { GeoelasticError } from "./errors.js";
-import { conformalGraph, Search, UNREACHABLE } from "./graph.js";
+import { conformalGraph, pairs, raisedGraph, RISE_ONE, Search, UNREACHABLE } from "./graph.js";
 import { Metric } from "./metric.js";
 import { leastRatio, requirementTable } from "./requirement.js";
 
@@ -52,7 +52,13 @@ export function carveFence(metric, ring) {
   if (metric.height !== undefined) carved.heightBefore = Float64Array.from(parent, (i) => metric.height[i]);
   const changed = new Set();
   for (let i = 0; i < n; i++) if (!whole(i) || fence[i] !== metric.fence[parent[i]]) changed.add(parent[i]);
-  const affected = affectedBy(metric, changed);
+  const near = nearTo(metric, changed);
+  if (metric.rise !== undefined) {
+    carved.rise = carriedRise(metric, carved, parent, near);
+    carved.graph = raisedGraph(carved.graph, carved.rise);
+    carved._search = undefined;
+  }
+  const affected = affectedBy(metric, near);
   const sources = [];
   for (let i = 0; i < n; i++) if (fence[i] === 0 && affected[parent[i]] && carved.isSecret(i)) sources.push(i);
   const before = carved.scale.slice();
@@ -156,13 +162,42 @@ function placeParts({ leaves: whole, place, touching: { start, index } }, parts,
   return { east, north };
 }
 
-/** Locations whose ball up to l_top may have met what changed, or what lies so close that lengths there changed. */
-function affectedBy(metric, changed) {
+/** What changed, and what lies so close that lengths there changed. */
+function nearTo(metric, changed) {
   const near = new Set(changed);
   const { start, index } = metric.touching;
   for (let ring = 0; ring < 3; ring++) {
     for (const i of [...near]) for (let a = start[i]; a < start[i + 1]; a++) near.add(index[a]);
   }
+  return near;
+}
+
+/**
+ * The rises of a metric for the neighbours of one that is carved from it: what was no neighbour keeps its conformal weight, and
+ * edges that had gone come back near the fence, as long as the distance between their ends was: what made them needless may be cut.
+ */
+function carriedRise(metric, carved, parent, near) {
+  const before = new Map();
+  let pair = 0;
+  for (const [i, j] of pairs(metric.neighbours)) before.set(i * metric.n + j, metric.rise[pair++]);
+  const full = conformalGraph(carved.neighbours, carved.scale).weight;
+  const whole = (i) => carved.leaves.size[i] === metric.leaves.size[parent[i]];
+  const rise = [];
+  let [from, distances] = [-1, null];
+  for (const [i, j, arc] of pairs(carved.neighbours)) {
+    const [a, b] = [Math.min(parent[i], parent[j]), Math.max(parent[i], parent[j])];
+    let own = whole(i) && whole(j) ? before.get(a * metric.n + b) : undefined;
+    if (own === 0 && (near.has(a) || near.has(b))) {
+      if (from !== a) [from, distances] = [a, metric.distanceUnits(a)];
+      own = Math.min(255, Math.max(1, Math.floor(((distances[b] + 1) * RISE_ONE - 1) / Math.max(full[arc], 1))));
+    }
+    rise.push(own ?? RISE_ONE);
+  }
+  return Float64Array.from(rise);
+}
+
+/** Locations whose ball up to l_top may have met what is near a change. */
+function affectedBy(metric, near) {
   const { search } = metric;
   search.begin(near);
   const limit = Math.floor(metric.lTop * 8192);
@@ -198,7 +233,7 @@ function repairScales(metric, sources) {
       throw new GeoelasticError("input", "the fence leaves too little crowd around it: draw it smaller, or somewhere else");
     }
     metric.scale = metric.scale.map((value, i) => Math.floor(value * factor[i]));
-    metric.graph = conformalGraph(metric.neighbours, metric.scale);
+    metric.graph = raisedGraph(conformalGraph(metric.neighbours, metric.scale), metric.rise);
     left = short;
   }
   metric._search = undefined;

@@ -2,13 +2,14 @@
 // Reading `.geox` files; docs/format.md describes them. Nothing is computed before schema.js has seen all of it.
 
 import { GeoelasticError } from "./errors.js";
+import { RISE_ONE } from "./graph.js";
 import { inflate } from "./inflate.js";
 import { parseJson } from "./json.js";
 import { requireArrays, requireHeader } from "./schema.js";
 
 const MAGIC = [0x67, 0x65, 0x6f, 0x78, 0x0d, 0x0a, 0x1a];
-/** 1; 2 for a file with heights; 3 for a file with places, and perhaps heights. */
-const FORMAT_VERSIONS = [1, 2, 3];
+/** 1; 2 for a file with heights; 3 for a file with places, and perhaps heights; 4 for one whose edges have a rise. */
+const FORMAT_VERSIONS = [1, 2, 3, 4];
 const HEAD_START = 12;
 const DIGEST_BYTES = 32;
 /** A number below 2^53, its sign included, takes at most eight bytes of seven bits. */
@@ -58,7 +59,7 @@ function decodeArrays(described, bytes) {
       if (!(bytes[at] < 128)) throw new GeoelasticError("file", `the array '${name}' is cut short or has too long a number`);
       size += Math.floor(bytes[at++] * place);
       const change = negative ? -size - 1 : size;
-      const from = base === null ? before : Math.floor(base[k] * ratio);
+      const from = name === "edge_rise" ? RISE_ONE : base === null ? before : Math.floor(base[k] * ratio);
       before = from + change;
       // beyond this doubles would begin to round, and another reader would see other numbers
       if (!(from < 2 ** 53 && before >= 0 && before < 2 ** 53)) throw new GeoelasticError("file", `the array '${name}' has a number beyond [0, 2^53)`);

@@ -3,6 +3,9 @@
 
 export const UNREACHABLE = 2 ** 31 - 1;
 
+/** The rise of an edge that keeps its conformal weight. */
+export const RISE_ONE = 128;
+
 /**
  * weight(i, j) = floor(length x (scale_i + scale_j) / 2^17), exact in doubles: the product is below 2^53 wherever the weight
  * is one that a file may have (schema.js); what is more is capped, so that it is refused instead of wrapped.
@@ -15,6 +18,34 @@ export function conformalGraph({ start, index, length }, scale) {
     }
   }
   return { start, index, weight };
+}
+
+/** Neighbours i < j in the order of the rows: [i, j, arc from i, arc from j]. Rows are in increasing order. */
+export function* pairs({ start, index }) {
+  const met = start.slice(0, -1);
+  for (let i = 0; i + 1 < start.length; i++) {
+    for (let a = met[i]; a < start[i + 1]; a++) yield [i, index[a], a, met[index[a]]++];
+  }
+}
+
+/** The graph with floor(rise x weight / 2^7) for weights, `rise` being one a pair; a rise of 0 is no edge. */
+export function raisedGraph({ start, index, weight }, rise) {
+  if (rise === undefined) return { start, index, weight };
+  const factor = new Uint8Array(index.length);
+  let pair = 0;
+  for (const [, , there, back] of pairs({ start, index })) factor[there] = factor[back] = rise[pair++];
+  const kept = factor.reduce((sum, value) => sum + (value > 0 ? 1 : 0), 0);
+  const raised = { start: new Int32Array(start.length), index: new Int32Array(kept), weight: new Int32Array(kept) };
+  let used = 0;
+  for (let i = 0; i + 1 < start.length; i++) {
+    for (let a = start[i]; a < start[i + 1]; a++) {
+      if (factor[a] === 0) continue;
+      raised.index[used] = index[a];
+      raised.weight[used++] = Math.floor((weight[a] * factor[a]) / RISE_ONE);
+    }
+    raised.start[i + 1] = used;
+  }
+  return raised;
 }
 
 /** weight - floor(weight / 2^7) - 4 - |difference of heights|, at least 0: the graph that sharpened reports go by. */

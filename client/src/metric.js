@@ -3,10 +3,10 @@
 
 import { GeoelasticError } from "./errors.js";
 import { readPortable } from "./format.js";
-import { components, conformalGraph, edgeGraph, loweredGraph, Search, UNREACHABLE } from "./graph.js";
+import { components, conformalGraph, edgeGraph, loweredGraph, raisedGraph, Search, UNREACHABLE } from "./graph.js";
 import { lengthsBetween, neighbourGraph, paintOwner, touchingLeaves, uniformLeaves, unpackLeaves } from "./layout.js";
 import { Projection } from "./projection.js";
-import { requireSpread, requireWeights } from "./schema.js";
+import { requireRises, requireSpread, requireWeights } from "./schema.js";
 
 export const LEVEL_UNITS = 8192;
 export const MASS_UNITS = 2 ** 32;
@@ -43,7 +43,7 @@ export class Metric {
     const place = arrays.place_east && { east: arrays.place_east, north: arrays.place_north };
     const edges = arrays.edge_i && { i: arrays.edge_i, j: arrays.edge_j, level: arrays.edge_level };
     const metric = new Metric({
-      head, leaves, edges, mass: arrays.mass, measure: arrays.measure, scale: arrays.scale, place, height: arrays.height,
+      head, leaves, edges, mass: arrays.mass, measure: arrays.measure, scale: arrays.scale, place, rise: arrays.edge_rise, height: arrays.height,
       fence: Int32Array.from(arrays.fence ?? new Int32Array(n)), framed: Uint8Array.from(arrays.framed ?? new Uint8Array(n)),
     });
     if (metric.height !== undefined && head.relief.made_for !== (await reliefKey(metric))) {
@@ -57,8 +57,8 @@ export class Metric {
     return Metric.fromBytes(await fetchBytes(url));
   }
 
-  constructor({ head, leaves, edges, mass, measure, scale, place, height, fence, framed }) {
-    Object.assign(this, { head, leaves, edges, mass, measure, scale, place, height, fence, framed });
+  constructor({ head, leaves, edges, mass, measure, scale, place, rise, height, fence, framed }) {
+    Object.assign(this, { head, leaves, edges, mass, measure, scale, place, rise, height, fence, framed });
     const { rows, cols, cell_m: cellM, lat, lon, east_m: eastM, north_m: northM } = head.grid;
     Object.assign(this, { rows, cols, cellM, n: mass.length });
     this.projection = new Projection(lat, lon, eastM, northM);
@@ -69,7 +69,10 @@ export class Metric {
       this.touching = touchingLeaves(rows, cols, this.owner, leaves);
       this.neighbours = neighbourGraph(leaves, this.touching, fence);
       if (place !== undefined) this.neighbours.length = lengthsBetween(this.neighbours, place);
-      this.graph = conformalGraph(this.neighbours, scale);
+      const conformal = conformalGraph(this.neighbours, scale);
+      requireWeights(conformal);
+      requireRises(rise, conformal);
+      this.graph = raisedGraph(conformal, rise);
     }
     requireWeights(this.graph);
     requireSpread(this.#fromFirsts());

@@ -41,7 +41,7 @@ const HEADER = {
   format: isOneOf("geox"), geoelastic: isText, grid: isObject, layout: isOneOf("uniform", "adaptive"),
   method: isOneOf("conformal", "paper"), requirement: isObject, l_from: isReal(0, MAX_LEVEL), l_top: isReal(0, MAX_LEVEL),
   frame_cells: isWhole(0, MAX_SIDE), certificate: isObject, info: isObject, output: isText, exponent: isList(2, 2), sticky: isText,
-  arrays: isList(0, 12),
+  arrays: isList(0, 13),
 };
 const RELIEF = { output: isText, made_for: isHash, certificate: isObject };
 const isStar = isReal(2 ** -10, 2 ** 10);
@@ -54,6 +54,8 @@ const BY_LOCATION = {
   exponent: MAX_EXPONENT, mass: MAX_MASS, measure: MAX_MEASURE, scale: 2 ** 28, place_east: 2 ** 25, place_north: 2 ** 25, height: 2 ** 24,
   fence: MAX_CELLS, framed: 1,
 };
+/** The arrays with one number a pair of neighbours. */
+const BY_PAIR = { edge_rise: 255 };
 const BY_EDGE = { edge_i: MAX_CELLS, edge_j: MAX_CELLS, edge_level: MAX_WEIGHT };
 
 function refuse(message) {
@@ -91,7 +93,8 @@ export function requireHeader(head, version) {
   if (has("height") !== Object.hasOwn(head, "relief")) refuse("heights and 'relief' belong together");
   if (has("height")) requireKeys("the relief", head.relief, RELIEF);
   if (has("place_east") !== has("place_north") || (has("place_east") && !has("scale"))) refuse("places belong together, and to scales");
-  if (version !== (has("place_east") ? 3 : has("height") ? 2 : 1)) refuse("its format is not that of its arrays");
+  if (has("edge_rise") && !has("scale")) refuse("rises belong to scales");
+  if (version !== (has("edge_rise") ? 4 : has("place_east") ? 3 : has("height") ? 2 : 1)) refuse("its format is not that of its arrays");
   requireCounts(head, counts);
 }
 
@@ -99,7 +102,7 @@ function countsOf(described) {
   const counts = {};
   for (const entry of described) {
     const times = isObject(entry) && Object.hasOwn(entry, "times");
-    const tests = { name: (name) => Object.hasOwn(BY_LOCATION, name) || Object.hasOwn(BY_EDGE, name), count: isWhole(0, MAX_COUNT) };
+    const tests = { name: (name) => [BY_LOCATION, BY_EDGE, BY_PAIR].some((known) => Object.hasOwn(known, name)), count: isWhole(0, MAX_COUNT) };
     requireKeys("an array", entry, times ? { ...tests, times: isOneOf("mass"), ratio: isReal(0, 2 ** 31) } : tests);
     if (Object.hasOwn(counts, entry.name)) refuse("an array is given twice");
     if (times && !(entry.name === "measure" && Object.hasOwn(counts, "mass"))) refuse("only the measure may follow the mass");
@@ -143,7 +146,7 @@ function requireRising(levels, masses, lTop) {
 
 /** Refuse arrays with numbers out of range. */
 export function requireArrays({ grid: { rows, cols } }, arrays) {
-  for (const [name, most] of Object.entries({ ...BY_LOCATION, ...BY_EDGE })) {
+  for (const [name, most] of Object.entries({ ...BY_LOCATION, ...BY_EDGE, ...BY_PAIR })) {
     if (arrays[name] !== undefined && arrays[name].some((value) => value > most)) refuse(`'${name}' has a number above ${most}`);
   }
   const n = arrays.mass.length;
@@ -154,6 +157,11 @@ export function requireArrays({ grid: { rows, cols } }, arrays) {
   const { edge_i: tail, edge_j: tip, fence } = arrays;
   if (tail?.some((i, e) => !(i < tip[e] && tip[e] < n))) refuse("an edge must join two locations, the lower number first");
   if (fence && tail?.some((i, e) => fence[i] > 0 || fence[tip[e]] > 0)) refuse("an edge leads into a fence or out of it");
+}
+
+/** Refuse rises that are not one for each pair of neighbours. */
+export function requireRises(rise, { index }) {
+  if (rise !== undefined && 2 * rise.length !== index.length) refuse("'edge_rise' has not one number a pair of neighbours");
 }
 
 /** Refuse a graph with an edge that is too long, before anything is allocated for searches of it. */

@@ -56,7 +56,7 @@ const CHANGES = {
   "a requirement of nothing": ({ head }) => void (head.requirement.l_star = 0),
   "text where a number belongs": ({ head }) => void (head.frame_cells = "2"),
   "places without the version that says so": (file) => ({ ...file, version: 1 }),
-  "a later format": (file) => ({ ...file, version: 4 }),
+  "a later format": (file) => ({ ...file, version: 5 }),
   "a key twice": (file) => ({ ...file, text: JSON.stringify({ ...file.head, arrays: described(file) }).replace("{", '{"l_from":0.35,') }),
   "half of a character": ({ head }) => void (head.info.note = "\ud800"),
   "a header that is not JSON": (file) => ({ ...file, text: "{" }),

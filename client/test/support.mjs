@@ -44,7 +44,8 @@ export function unpacked(bytes) {
         if (body[at++] < 128) break;
       }
       const change = number & 1n ? -(number >> 1n) - 1n : number >> 1n;
-      before = (times === undefined ? before : BigInt(Math.floor(arrays[times][k] * ratio))) + change;
+      const from = name === "edge_rise" ? 128n : times === undefined ? before : BigInt(Math.floor(arrays[times][k] * ratio));
+      before = from + change;
       return Number(before);
     });
   }
@@ -59,7 +60,7 @@ export function packed({ head, arrays, version = 3, text, body }) {
   for (const { name } of described) {
     let before = 0n;
     for (const value of arrays[name]) {
-      const change = BigInt(value) - before;
+      const change = BigInt(value) - (name === "edge_rise" ? 128n : before);
       before = BigInt(value);
       let number = change < 0n ? -2n * change - 1n : 2n * change;
       for (; number >= 128n; number >>= 7n) bytes.push(Number(number & 127n) | 128);

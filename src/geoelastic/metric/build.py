@@ -68,7 +68,7 @@ def build_metric(
     fences: Any = (),
     frame: float = 0.03,
     cartogram: bool = True,
-    ascent: bool = False,
+    ascent: bool = True,
     sharpen: bool = True,
     strategy: str = "fourfold",
     literal: bool = False,

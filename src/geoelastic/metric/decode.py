@@ -24,11 +24,22 @@ from ..mass import requirement_from_dict
 from ..mass.requirement import MAX_LEVEL
 from ..store import schema
 from .cartogram import neighbours_between
+from .conformal import conformal_graph
 from .graph import Graph
 from .metric import Metric
 from .relief import Relief
 
-__all__ = ["BY_EDGE", "BY_LOCATION", "COUNT", "SPREAD", "WEIGHT", "decode_metric", "require_manifest", "require_spread"]
+__all__ = [
+    "BY_EDGE",
+    "BY_LOCATION",
+    "BY_PAIR",
+    "COUNT",
+    "SPREAD",
+    "WEIGHT",
+    "decode_metric",
+    "require_manifest",
+    "require_spread",
+]
 
 Columns = Mapping[str, npt.NDArray[Any]]
 
@@ -42,12 +53,13 @@ MASS, DEMAND, METRES = 2**61, 2.0**20, 4e6
 LEAST_METRES = 2.0**-20
 #: log2 of the side of the largest location: kernels keep (4 side + 4)^2 neighbours of neighbours.
 EXPONENT = 8
-#: What each column with one number a location, and each with one an edge, may hold.
+#: What each column with one number a location, one an edge, and one a pair of neighbours may hold.
 BY_LOCATION = {
     "exponent": (0, EXPONENT), "mass": (0, MASS), "fence": (0, CELLS), "framed": (0, 1), "scale": (0, 2**28),
     "place_east": (-(2**20), 2**25), "place_north": (-(2**20), 2**25), "height": (0, 2**24),
 }  # fmt: skip
 BY_EDGE = {"edge_i": (0, CELLS), "edge_j": (0, CELLS), "edge_level": (0, WEIGHT)}
+BY_PAIR = {"edge_rise": (0, kernels.MOST_RISE)}
 
 _GRID = ("lat", "lon", "width_m", "height_m", "cell_m", "rows", "cols", "east_m", "north_m")
 _NEEDS = (
@@ -80,6 +92,7 @@ def decode_metric(manifest: dict[str, Any], columns: Columns) -> Metric:
         l_from=float(manifest["l_from"]), l_top=float(manifest["l_top"]), frame_cells=int(manifest["frame_cells"]),
         framed=numbers["framed"].astype(bool)[locations.owner] if "framed" in numbers else None,
         scale=numbers["scale"].astype(np.int32) if "scale" in numbers else None, place=place,
+        rise=numbers["edge_rise"].astype(np.uint8) if "edge_rise" in numbers else None,
         certificate=manifest["certificate"], info=manifest["info"],
         relief=Relief(numbers["height"].astype(np.int32), **manifest["relief"]) if "height" in numbers else None,
     )  # fmt: skip
@@ -156,13 +169,15 @@ def _require_columns(manifest: dict[str, Any], columns: Columns) -> None:
     _together("place_east" in columns, columns, ("place_north",), "'place_east'")
     if "place_east" in columns and "scale" not in columns:
         raise FileError("'place_east' belongs to a conformal metric")
+    if "edge_rise" in columns and "scale" not in columns:
+        raise FileError("'edge_rise' belongs to a conformal metric")
     if "mass" not in columns:
         raise FileError("'mass' is missing")
     for names, first in ((BY_LOCATION, "mass"), (BY_EDGE, "edge_i")):
         for name in names:
             if name in columns and columns[name].shape != columns[first].shape:
                 raise FileError(f"'{name}' must have as many entries as '{first}': {columns[first].size}")
-    unknown = [name for name in columns if name not in BY_LOCATION and name not in BY_EDGE]
+    unknown = [name for name in columns if name not in {**BY_LOCATION, **BY_EDGE, **BY_PAIR}]
     if unknown:
         raise FileError(f"nothing is known of the column {unknown[0][:40]!r}")
 
@@ -174,7 +189,7 @@ def _together(due: bool, columns: Columns, names: tuple[str, ...], what: str) ->
 
 
 def _range(name: str) -> tuple[int, int]:
-    return BY_LOCATION[name] if name in BY_LOCATION else BY_EDGE[name]
+    return {**BY_LOCATION, **BY_EDGE, **BY_PAIR}[name]
 
 
 def _grid(where: dict[str, Any]) -> Grid:
@@ -204,7 +219,7 @@ def _graph(
     numbers: dict[str, IntArray],
 ) -> Graph:
     if "scale" in numbers:
-        return _conformal(neighbours_between(locations, fence, place), numbers["scale"])
+        return _conformal(neighbours_between(locations, fence, place), numbers["scale"], numbers.get("edge_rise"))
     tail, tip, level = (numbers[name] for name in BY_EDGE)
     if not np.all((tail < tip) & (tip < locations.n)):
         raise FileError(f"an edge must join two locations i < j < {locations.n}")
@@ -213,14 +228,20 @@ def _graph(
     return Graph.from_edges(locations.n, tail, tip, level)
 
 
-def _conformal(neighbours: tuple[IntArray, Any, Any], scale: IntArray) -> Graph:
-    """The graph of scales, whose weights are known to fit before they are stored in 32 bits."""
+def _conformal(neighbours: tuple[IntArray, Any, Any], scale: IntArray, rise: IntArray | None) -> Graph:
+    """The graph of scales and rises, whose weights are known to fit before they are stored in 32 bits."""
     start, index, length = neighbours
     tail = np.repeat(np.arange(scale.size), np.diff(start))
     longest = (length.astype(np.int64) * (scale[tail] + scale[index])) >> (kernels.LENGTH_BITS + kernels.SCALE_BITS + 1)
     if longest.max(initial=0) > WEIGHT:
         raise FileError(f"an edge must be at most {WEIGHT} level units long, got {longest.max()}")
-    return Graph(start, index, kernels.conformal_weights(start, index, length, scale.astype(np.int32)))
+    if rise is not None and 2 * rise.size != index.size:
+        raise FileError(f"'edge_rise' must have an entry for each of {index.size // 2} pairs of neighbours")
+    own = None if rise is None else rise.astype(np.uint8)
+    graph = conformal_graph(neighbours, scale.astype(np.int32), own)
+    if graph.weight.max(initial=0) > WEIGHT:
+        raise FileError(f"an edge must be at most {WEIGHT} level units long, got {graph.weight.max()}")
+    return graph
 
 
 def require_spread(graph: Graph) -> None:

@@ -2,8 +2,8 @@
 """Metrics on disk: one ``.geoelastic`` container.
 
 A conformal metric is its layout, one integer per location and, if the map was redrawn for it, each location's place
-there: the graph is recomputed on load, bit for bit. A paper metric is its layout and its edge list. Masses are stored
-as the integers that were verified.
+there, and one small number per pair of neighbours: the graph is recomputed on load, bit for bit. A paper metric is its
+layout and its edge list. Masses are stored as the integers that were verified.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _COLUMNS = {
         "mass": pa.int64(), "exponent": pa.uint8(), "fence": pa.int32(), "framed": pa.bool_(), "scale": pa.int32(),
         "place_east": pa.int32(), "place_north": pa.int32(), "height": pa.int32(),
     },
-    "edges": {"i": pa.int32(), "j": pa.int32(), "level": pa.int32()},
+    "edges": {"i": pa.int32(), "j": pa.int32(), "level": pa.int32(), "rise": pa.uint8()},
 }  # fmt: skip
 
 
@@ -90,6 +90,8 @@ def metric_to_parts(metric: Metric) -> tuple[dict[str, Any], dict[str, pa.Table]
     if metric.scale is None:
         tail, tip, weight = metric.graph.edges()
         tables["edges"] = pa.table({"i": tail, "j": tip, "level": weight})
+    elif metric.rise is not None:
+        tables["edges"] = pa.table({"rise": metric.rise})
     return manifest, tables
 
 

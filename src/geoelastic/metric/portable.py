@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """`.geox`: a metric as a phone reads it. One header of JSON, whole numbers as variable-length integers, one checksum.
 
-    8 bytes     "geox", then 13, 10, 26 and the version: 3 if there are places, 2 if there are heights and no places,
-                else 1; each of these is something that a reader must heed
+    8 bytes     "geox", then 13, 10, 26 and the version: 4 if edges have a rise, else 3 if there are places, else 2 if
+                there are heights, else 1; each of these is something that a reader must heed
     4 bytes     length of the header, little-endian
     header      JSON in UTF-8: the grid, the requirement, what each array is called and how long it is
     body        the arrays one after the other, compressed by DEFLATE without a wrapper (RFC 1951)
     32 bytes    SHA-256 of all bytes before
 
 Each array is a list of whole numbers below 2^53, stored as the difference from the one before (the first from 0) or,
-where the header says so, from floor(ratio x another array); a difference k is 2k, or -2k - 1 if negative, seven bits a
-byte, least first, the high bit set on all bytes but a number's last. ``docs/format.md`` says the same for readers in
-other languages. A phone needs no more than this to locate, to measure and to report.
+where the header says so, from floor(ratio x another array), and rises from 2^7; a difference k is 2k, or -2k - 1 if
+negative, seven bits a byte, least first, the high bit set on all bytes but a number's last. ``docs/format.md`` says the
+same for readers in other languages. A phone needs no more than this to locate, to measure and to report.
 """
 
 from __future__ import annotations
@@ -28,24 +28,27 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from .. import _kernels as kernels
 from ..errors import FileError, InputError
 from ..levels import IntArray
 from ..store import schema
-from .decode import BY_EDGE, BY_LOCATION, COUNT, decode_metric, require_manifest
+from .decode import BY_EDGE, BY_LOCATION, BY_PAIR, COUNT, decode_metric, require_manifest
 from .metric import Metric
 
 __all__ = ["MAGIC", "decode_portable", "is_portable", "portable_bytes", "read_portable"]
 
 MAGIC = b"geox\r\n\x1a"
-_PLAIN, _WITH_HEIGHTS, _WITH_PLACES = b"\x01", b"\x02", b"\x03"
+_PLAIN, _WITH_HEIGHTS, _WITH_PLACES, _WITH_RISES = b"\x01", b"\x02", b"\x03", b"\x04"
 _VERSION = slice(7, 8)
 _DIGEST = 32
 _LIMIT = 2**53
+#: What rises are stored as differences from: no rise and no fall.
+_RISE = 1 << kernels.RISE_BITS
 #: Seven bits a byte: what a difference of two numbers below 2^53 takes at most.
 _NUMBER_BYTES = 8
 #: Bytes of a file; mass units in all, so that sums are exact in doubles; output measure in all, as the sampler needs.
 _FILE_BYTES, _MASS, _MEASURE = 2**29, 2**52, 2**31
-_ARRAYS = (*BY_LOCATION, *BY_EDGE, "measure")
+_ARRAYS = (*BY_LOCATION, *BY_EDGE, *BY_PAIR, "measure")
 _ALSO = ("format", "exponent", "output", "sticky", "arrays")
 
 
@@ -67,7 +70,8 @@ def portable_bytes(metric: Metric, *, arrays: Mapping[str, IntArray], extra: Map
         if ratio:
             entry |= {"times": "mass", "ratio": ratio}
         described.append(entry)
-        parts.append(_encoded(values, np.floor(columns["mass"] * ratio).astype(np.int64) if ratio else None))
+        base = np.floor(columns["mass"] * ratio).astype(np.int64) if ratio else None
+        parts.append(_encoded(values, np.full(values.size, _RISE) if name == "edge_rise" else base))
     head = {"format": "geox", **manifest, **extra, "arrays": described}
     try:
         header = json.dumps(head, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
@@ -108,8 +112,8 @@ def decode_portable(content: bytes) -> tuple[Metric, dict[str, Any], dict[str, I
     nothing is made of it before all of it lies in its range."""
     if not content.startswith(MAGIC):
         raise FileError("not a portable metric")
-    if content[_VERSION] not in (_PLAIN, _WITH_HEIGHTS, _WITH_PLACES):
-        raise FileError("written in a newer format; this geoelastic reads versions 1 to 3")
+    if content[_VERSION] not in (_PLAIN, _WITH_HEIGHTS, _WITH_PLACES, _WITH_RISES):
+        raise FileError("written in a newer format; this geoelastic reads versions 1 to 4")
     begin = _VERSION.stop + 4
     if len(content) < begin + _DIGEST or hashlib.sha256(content[:-_DIGEST]).digest() != content[-_DIGEST:]:
         raise FileError("truncated or corrupt: its contents do not match its checksum")
@@ -153,7 +157,7 @@ def _require_header(head: Any, version: bytes) -> dict[str, int]:
     for name in ("mass", "measure"):
         if name not in counts:
             raise FileError(f"the array {name!r} is missing")
-    if any(counts[name] != counts["mass"] for name in counts if name not in BY_EDGE):
+    if any(counts[name] != counts["mass"] for name in counts if name in BY_LOCATION or name == "measure"):
         raise FileError("every array of locations must have as many entries as 'mass'")
     if not 1 <= counts["mass"] <= head["grid"]["rows"] * head["grid"]["cols"]:
         raise FileError("there must be as many locations as tile the grid")
@@ -163,6 +167,8 @@ def _require_header(head: Any, version: bytes) -> dict[str, int]:
 
 
 def _version(names: Collection[str]) -> bytes:
+    if "edge_rise" in names:
+        return _WITH_RISES
     return _WITH_PLACES if "place_east" in names else _WITH_HEIGHTS if "height" in names else _PLAIN
 
 
@@ -228,6 +234,8 @@ def _arrays(described: list[dict[str, Any]], body: bytes) -> dict[str, IntArray]
             if base.max(initial=0.0) >= _LIMIT:
                 raise FileError(f"the array {name!r} must be whole numbers in [0, 2^53)")
             arrays[name] = base.astype(np.int64) + change
+        elif name == "edge_rise":
+            arrays[name] = _RISE + change
         else:
             arrays[name] = np.cumsum(change)
         # the first number that is out of range cannot have wrapped: changes are below 2^55
