@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from geoelastic.bench import build, error, growth, merging, paths, report, scale, strategies
+from geoelastic.bench import build, error, growth, limit, merging, paths, report, scale, strategies
 from geoelastic.bench._seams import seam_rows
 from geoelastic.bench._tools import markdown, synthetic_mass
 from geoelastic.tiles import InlineEngine, Job
@@ -52,6 +52,16 @@ def test_paths() -> None:
         "scipy.sparse.csgraph.dijkstra", "geoelastic", "scipy.sparse.csgraph.dijkstra", "geoelastic", "geoelastic",
     ]  # fmt: skip
     assert all(row["times_scipy"] > 0 and row["million_relaxations"] > 0 for row in rows)
+
+
+def test_limit() -> None:
+    """A map of 6 km cuts the tail, so that errors come out a little smaller than on the whole one."""
+    rows = limit.run(side=60)["rows"]
+    assert rows[0]["error_m"] == 866
+    exact, metric, default, plain = (row["error_m"] for row in rows[2:])
+    assert exact < metric < default < plain
+    assert rows[5]["mean_ratio"] - rows[4]["mean_ratio"] > 0.15
+    assert default < 0.95 * plain
 
 
 def test_error() -> None:

@@ -123,7 +123,7 @@ def certificate_lines(certificate: dict[str, Any]) -> list[str]:
         f"{certificate['checked']:,} of {certificate['secret_outside_fences']:,} locations, every level in "
         f"[{certificate['l_from']:.4g}, {certificate['l_top']:.4g}]",
         f"m(B_l)/req(l): least {_figure(ratio['min'], 4)}, median {_figure(ratio['median'], 3)}, "
-        f"mean {_figure(ratio['mean'], 3)}",
+        f"mean {_figure(ratio['mean'], 3)} over places, {_figure(ratio.get('mean_by_mass'), 3)} over people",
         f"graph {certificate['graph_sha256'][:16]}..., {certificate['edges']:,} edges",
     ]
     if not certificate["same_graph_as_certified"]:

@@ -77,7 +77,8 @@ def slack_map(metric: AnyMetric, *, points: int = 20_000) -> Picture:
         lambda part: kernels.check_balls(*graph, metric.mass_units, table, part, probes, True)[3], sources, workers=None
     )
     ratios = np.nanmean(np.concatenate(parts), axis=1)
-    note = f"mean {ratios.mean():.3g}, at {sample.note}"
+    people = np.average(ratios, weights=np.maximum(metric.mass[sources], 1e-300))
+    note = f"mean {ratios.mean():.3g} over places, {people:.3g} over people, at {sample.note}"
     return Picture(
         metric.grid, sample.spread(ratios), "Mass within a level, against the requirement", "m(B_l) / req(l)", low=1.0,
         backdrop=_grey(metric), note=note, credit=credit_of(metric.info),

@@ -38,9 +38,9 @@ def verify(
     `sample` of them).
 
     The result is the metric's certificate: `ok`, how many locations and levels were checked, violations, the ratio
-    m(B_l)/req(l) (least over all; median, mean and by level, from l_from or a fifth of l_top on, over a stated number
-    of locations), whether fences are closed, and a hash of graph and masses. `ok` is False if anything fails, or if a
-    certificate that the metric carries was given for another graph.
+    m(B_l)/req(l) (least over all; median, mean over places, mean over people, i.e. by mass, and by level, from l_from
+    or a fifth of l_top on, at a stated number of locations), whether fences are closed, and a hash of graph and masses.
+    `ok` is False if anything fails, or if a certificate that the metric carries was given for another graph.
     """
     begun = time.perf_counter()
     metric = metric.whole()
@@ -82,7 +82,9 @@ def verify(
         "l_top": metric.l_top,
         "requirement": {k: v for k, v in metric.requirement.to_dict().items() if k not in ("levels", "masses")},
         "violations": violations,
-        "ratio": _ratio(least, np.concatenate([part[3] for part in measured]), probes),
+        "ratio": _ratio(
+            least, np.concatenate([part[3] for part in measured]), probes, metric.mass_units[sources[whole]]
+        ),
         "fences": {"number": int(metric.fence.max(initial=0)), "leaking_edges": leaks, "not_closed": open_fences},
         "graph_sha256": digest,
         "same_graph_as_certified": stated == digest,
@@ -98,13 +100,14 @@ def _profiled(n: int) -> npt.NDArray[np.bool_]:
     return chosen
 
 
-def _ratio(least: Any, profile: Any, probes: IntArray) -> dict[str, Any]:
+def _ratio(least: Any, profile: Any, probes: IntArray, people: IntArray) -> dict[str, Any]:
     finite = least[np.isfinite(least)]
     by_location = np.nanmean(profile, axis=1) if profile.size else np.zeros(0)
     return {
         "min": float(finite.min()) if finite.size else None,
         "median": float(np.median(by_location)) if by_location.size else None,
         "mean": float(by_location.mean()) if by_location.size else None,
+        "mean_by_mass": float(np.average(by_location, weights=people)) if people.any() else None,
         "profiled": int(by_location.size),
         "levels": [round(float(level), 4) for level in units_to_level(probes)],
         "by_level": [round(float(value), 4) for value in np.nan_to_num(profile).mean(axis=0)] if profile.size else [],

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The even plane: how close reports come to the least error that the requirement allows, and where the rest goes.
+
+In an even plane with one unit of mass within 300 m at l* = ln 2, Euclidean distances that meet the requirement exactly
+and reports that use all of them (the planar Laplace mechanism) err by 2 x 300 / ln 2 = 866 m. Each row takes one step
+from there to what is built: 29 cells lie within 300 m, which is a little more than the disc; reports are cell centres;
+balls of whole cells hold more than they must (`mean_ratio`); sharpened reports use nearly all of each distance. The
+rows between the first and the last are no mechanisms to use: they only say where the metres go. Errors are means over
+the locations within 1 km of the middle of `synthetic:even`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..levels import LN2, FloatArray
+from ..mechanism import ElasticMechanism
+from ..metric import Metric, build_metric
+from ..metric.sharpen import sharpen
+from ..progress import progress_bar
+from ._tools import markdown, synthetic_mass, warm_up
+
+__all__ = ["run"]
+
+#: The default of `mass_from_quality`: a disc in the city that holds one unit.
+R_SMALL_M = 300.0
+_RADIUS_M = 1000.0
+
+
+def run(*, progress: bool = False, side: int = 120) -> dict[str, Any]:
+    """One row a step from the limit to the default, and one for the default without ascent."""
+    warm_up()
+    mass = synthetic_mass("even", side)
+    with progress_bar("bench limit", 4, show=progress) as bar:
+        metric = build_metric(mass)
+        bar.update(1)
+        plain = build_metric(mass, ascent=False)
+        bar.update(2)
+        sharp = metric if metric.relief is not None else sharpen(metric)
+        bar.update(3)
+        plain = plain if plain.relief is not None else sharpen(plain)
+    per_metre = LN2 * math.sqrt(math.pi * float(np.median(mass.cells))) / mass.grid.cell_m
+    places = np.flatnonzero(metric.secret & (np.hypot(*metric.xy.T) <= _RADIUS_M))
+
+    def straight(i: int) -> FloatArray:
+        """Exact levels from a location to all others."""
+        levels: FloatArray = per_metre * np.hypot(*(metric.xy - metric.xy[i]).T)
+        return levels
+
+    steps = [
+        ("the limit: exact distances, all used, in the plane", 2 * R_SMALL_M / LN2, 1.0),
+        ("the same, with the crowd of the cells within 300 m", 2 / per_metre, 1.0),
+        ("the same, over cells", _all_used(metric, places, straight), 1.0),
+        ("the metric's distances, all used", _all_used(metric, places, metric.distances_from), _ratio(metric)),
+        ("the default: what a certified relief allows of them", _errors(sharp, places), _ratio(metric)),
+        ("without ascent", _errors(plain, places), _ratio(plain)),
+    ]  # fmt: skip
+    limit = steps[0][1]
+    rows = [
+        {
+            "step": name,
+            "error_m": round(error),
+            "share_of_limit": round(limit / error, 3),
+            "mean_ratio": round(ratio, 3),
+        }
+        for name, error, ratio in steps
+    ]
+    return {"rows": rows, "text": markdown(rows)}
+
+
+def _ratio(metric: Metric) -> float:
+    return float(metric.certificate["ratio"]["mean"])
+
+
+def _errors(metric: Metric, places: Any) -> float:
+    return float(ElasticMechanism(metric, output="mass").expected_errors(locations=places)["mean"].mean())
+
+
+def _all_used(metric: Metric, places: Any, distances: Any) -> float:
+    """The mean error of reports with weights mass x exp(-d), whether or not that is private."""
+    mechanism = ElasticMechanism(metric, output="mass")
+    errors = []
+    for i in places:
+        weights: FloatArray = metric.mass * np.exp(-distances(int(i)))
+        errors.append(float(weights @ mechanism.distances_m(int(i)) / weights.sum()))
+    return float(np.mean(errors))
