@@ -284,13 +284,13 @@ def test_a_file_keeps_the_relief_and_a_portable_one_reports_the_same(tmp_path, c
         )
     assert Sticky(mechanism, bytes(32)).map_name == Sticky(portable, bytes(32)).map_name
     assert Sticky(mechanism, bytes(32)).map_name != Sticky(ge.ElasticMechanism(city), bytes(32)).map_name
-    # heights and places each make a version that readers without them refuse
+    # heights, places and rises each make a version that readers without them refuse
     assert mechanism_bytes(ge.ElasticMechanism(replace(loaded, relief=None))) == mechanism_bytes(
         ge.ElasticMechanism(city)
     )
-    assert (tmp_path / "m.geox").read_bytes()[7] == mechanism_bytes(ge.ElasticMechanism(city))[7] == 3
+    assert (tmp_path / "m.geox").read_bytes()[7] == mechanism_bytes(ge.ElasticMechanism(city))[7] == 4
     broken = bytearray((tmp_path / "m.geox").read_bytes())
-    broken[7] = 4
+    broken[7] = 5
     (tmp_path / "m.geox").write_bytes(broken)
     with pytest.raises(FileError, match="newer format"):
         load_mechanism(tmp_path / "m.geox")
