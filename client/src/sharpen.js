@@ -48,9 +48,9 @@ export async function sharpen(mechanism, { begin, progress = () => undefined, si
 async function raised(metric, heights) {
   const least = heights.reduce((low, height) => Math.min(low, height), Infinity);
   const height = heights.map((value) => value - least);
-  const { fence, framed, leaves, edges, mass, measure, scale, place } = metric;
+  const { fence, framed, leaves, edges, mass, measure, scale, place, rise } = metric;
   const relief = { output: metric.head.output, made_for: await reliefKey(metric), certificate: {} };
-  return new Elastic(new Metric({ head: { ...metric.head, exponent: [1, 1], relief }, leaves, edges, mass, measure, scale, place, height, fence, framed }));
+  return new Elastic(new Metric({ head: { ...metric.head, exponent: [1, 1], relief }, leaves, edges, mass, measure, scale, place, rise, height, fence, framed }));
 }
 
 /** Move heights towards ln S where they are off, until no edge there is over. */
