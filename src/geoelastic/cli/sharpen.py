@@ -11,7 +11,7 @@ from ._common import geo_command, show_progress
 from ._describe import relief_line
 
 
-@geo_command(short_help="Far less noise for the same promise, once a map.")
+@geo_command(short_help="Sharpen a file that is not, or for another measure.")
 @click.argument("file")
 @click.option("-o", "--output", metavar="OUT", help="The file to write [default: FILE itself].")
 @click.option("--measure", default="mass", show_default=True, help="Output measure: mass, uniform or mass^GAMMA.")
@@ -20,9 +20,9 @@ from ._describe import relief_line
 def command(file: str, output: str | None, measure: str, resume: bool, workers: int | None) -> dict[str, Any]:
     """Find and certify, edge by edge, how much of each distance reports may use: nearly all, instead of half.
 
-    Distances, crowds and the guarantee stay as they are; reports err much less. The cost is quadratic in the number of
-    locations: seconds for a town, some minutes for a region. Other commands use what was found by themselves. It
-    belongs to one output measure, and to the map as it is: carve fences and cut regions first.
+    Distances, crowds and the guarantee stay as they are; reports err much less. `build`, `extract` and `fence carve` do
+    this by themselves, for output by mass: this command is for files that were made without it, and for another
+    measure. The cost grows like the number of locations, under a millisecond of one core for each.
     """
     from ..mechanism.sharpen_file import sharpen_file
 
