@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from fractions import Fraction
@@ -53,7 +54,7 @@ def tiled(folder: Path) -> TiledMetric:
 
 @pytest.fixture(scope="module")
 def whole() -> ge.Metric:
-    return ge.build_metric(small_mass(), **LEVELS)
+    return ge.build_metric(small_mass(), sharpen=False, **LEVELS)
 
 
 @given(st.integers(1, 900), st.integers(1, 900), st.sampled_from([128, 256]), st.integers(0, 400))
@@ -453,3 +454,28 @@ def test_flags_met_by_a_search_are_those_of_its_ball(tiled: TiledMetric) -> None
         full = [level for level in levels if tiled.mass_units[dist <= level].sum() >= table[-1]]
         ball = dist <= (full[0] if full else levels[-1])
         assert bits == np.bitwise_or.reduce(flag[ball])
+
+
+@pytest.mark.parametrize("lie", ["block_units", "slope", "blocks", "one way"])
+def test_what_a_manifest_tells_is_checked_against_its_tiles(folder: Path, tmp_path: Path, lie: str) -> None:
+    """Reports rely on it for what they do not open: a whole manifest, with a right checksum, that tells less."""
+    copy = _broken(folder, tmp_path)
+    head = json.loads((copy / "manifest.json").read_text())
+    content = head["content"]
+    if lie == "block_units":
+        content["measures"]["mass"]["block_units"][0][0] = 0
+    elif lie == "slope":
+        for tile in content["tiles"]:
+            tile["slope"] *= 1e6
+    elif lie == "blocks":
+        content["blocks"][0] = [0, 0, 0, 0]
+    else:
+        store = open_tiles(copy).store
+        columns, summary = store.read_table(content["tiles"][0]["edges"])
+        inner = np.flatnonzero(columns["slot"] == 4)[100]
+        cut = {name: np.delete(part, inner) for name, part in columns.items()}
+        store.write_table(content["tiles"][0]["edges"], cut, summary)
+    head["sha256"] = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    (copy / "manifest.json").write_text(json.dumps(head))
+    with pytest.raises(FileError, match="do not fit together"):
+        ge.verify(ge.load(copy))

@@ -281,6 +281,8 @@ class TiledMetric:
     def _whole(self) -> Metric:
         rows, cols = self.grid.shape
         window, columns = self.window(Box(0, 0, rows, cols))
+        for output in self.content["measures"]:  # what reports rely on without opening all of the map
+            TiledParts(self, output).part_of(window, columns)
         at, scale = window.locations, columns["scale"]
         return Metric(
             Locations(self.grid, "adaptive", at.row, at.col, at.size), window.mass_units,

@@ -14,7 +14,7 @@ from ..metric.conformal import conformal_graph
 from ..metric.part import Blocks, Part, reach_of
 from .plan import Box
 from .store import Columns
-from .window import misfit, place_of
+from .window import Window, misfit, place_of
 
 if TYPE_CHECKING:
     from .metric import TiledMetric
@@ -114,7 +114,11 @@ class TiledParts:
 
     def _read(self, box: Box) -> Part:
         window, columns = self._metric.window(box)
-        graph, at = conformal_graph(window.neighbours, columns["scale"]), window.locations
+        return self.part_of(window, columns)
+
+    def part_of(self, window: Window, columns: Columns) -> Part:
+        """A window as a part; `FileError` where it is not what the manifest tells of it."""
+        graph, at, box = conformal_graph(window.neighbours, columns["scale"]), window.locations, window.box
         measure = self._measure_of({"exponent": at.exponents(), "mass": window.mass_units})
         row, col = at.row + np.int32(box.row), at.col + np.int32(box.col)
         across = self._units.shape[1]
@@ -124,4 +128,9 @@ class TiledParts:
             raise misfit(self._metric.store)
         places = half_cells(np.column_stack([row, col, at.size]), place_of(columns))
         blocks = Blocks(self._units.ravel(), self._boxes, self._slope, block, np.stack(places))
+        low_y, high_y, low_x, high_x = self._boxes[block].T
+        inside = (low_y <= places[0]) & (places[0] <= high_y) & (low_x <= places[1]) & (places[1] <= high_x)
+        slope = graph.weight * float(_UNIT) / (window.neighbours[2] + 1.0)
+        if not (inside.all() and slope.min(initial=np.inf) >= self._slope):
+            raise misfit(self._metric.store)
         return Part(graph, measure, self._metric.numbers(window), reach_of(graph, window.rim), blocks)
