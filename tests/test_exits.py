@@ -68,7 +68,7 @@ def test_a_fault_of_ours_is_exit_3_and_says_where_but_not_what(
     [
         ["nothing"], ["info"], ["info", "--no-such-option"], ["sanitize", "--lat", "48,85667", "--lon", "2.35"],
         ["sanitize", "48.85667", "2.35"], ["sanitize", "--mechanism", "laplace", "48.85667", "2.35"],
-        ["ledger", "nothing"],
+        ["ledger", "nothing"], ["verify", "FILE", "--sample", "-1"],
         ["sanitize", "--input", "a.csv", "-o", "b.csv", "--per", "0h"],
     ],
 )  # fmt: skip

@@ -71,13 +71,16 @@ def talk(port: int, request: bytes, *, timeout: float = 30) -> bytes:
 
 
 def ordinary(port: int) -> float:
-    """Seconds that one report takes, from opening a connection to the last byte."""
+    """Seconds that one report takes, from opening a connection to the last byte: of this process, which is client and
+    server, so that a busy machine does not count. By the clock it must be there long before limits of time would help.
+    """
     body = json.dumps(INSIDE).encode()
     head = b"POST /v1/sanitize HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nConnection: close\r\n"
-    begun = time.perf_counter()
+    begun, busy = time.perf_counter(), time.process_time()
     answer = talk(port, head + b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
     assert answer.startswith(b"HTTP/1.1 200")
-    return time.perf_counter() - begun
+    assert time.perf_counter() - begun < 5
+    return time.process_time() - busy
 
 
 @contextmanager
