@@ -66,8 +66,9 @@ class Account:
             _require_number("blocks", hour)
             for value in sums:
                 require_nonnegative("blocks", value)
-        if not isinstance(self.exponent, int | float) or not 0 < self.exponent <= 1:
-            raise InputError(f"'exponent' must be a number in (0, 1], got {self.exponent!r}")
+        # a mechanism has 1/2 or 1; the square of much less would vanish, and a division by it fail
+        if not isinstance(self.exponent, int | float) or not 2.0**-20 <= self.exponent <= 1:
+            raise InputError(f"'exponent' must be a number in [2^-20, 1], got {self.exponent!r}")
 
     def fresh_since(self, hour: int | None, until: int | None = None) -> int:
         """Fresh reports charged in this hour (since 1970, UTC) or later, up to `until`; all of them for None."""
