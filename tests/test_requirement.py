@@ -81,3 +81,9 @@ def test_integers_are_rounded_down():
 def test_bad_parameters_are_refused(bad):
     with pytest.raises(ge.InputError, match="l_star"):
         ge.Quadratic(bad)
+
+
+def test_a_short_table_is_asked_beyond_its_end() -> None:
+    read = requirement_from_dict({"kind": "custom", "name": "short", "levels": [0.0, 1.0], "masses": [0.0, 2.0]})
+    assert read.mass_at(0.5) == read.mass_at(1.0) == read.mass_at(9.0) == 2.0
+    assert read.to_dict()["masses"][-1] == 2.0

@@ -157,5 +157,6 @@ def requirement_from_dict(data: dict[str, Any]) -> Requirement:
         return Step(data["level"], data["mass"])
     if kind == "custom":
         levels, masses = np.array(data["levels"]), np.array(data["masses"])
-        return Custom(lambda level: float(masses[np.searchsorted(levels, level)]), data["name"])
+        last = levels.size - 1  # beyond its table a requirement asks for what it asked for at the end
+        return Custom(lambda level: float(masses[min(np.searchsorted(levels, level), last)]), data["name"])
     raise InputError(f"'requirement' must be quadratic, linear, step or custom, got {kind!r}")
