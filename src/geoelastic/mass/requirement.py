@@ -158,5 +158,5 @@ def requirement_from_dict(data: dict[str, Any]) -> Requirement:
     if kind == "custom":
         levels, masses = np.array(data["levels"]), np.array(data["masses"])
         last = levels.size - 1  # beyond its table a requirement asks for what it asked for at the end
-        return Custom(lambda level: float(masses[min(np.searchsorted(levels, level), last)]), data["name"])
+        return Custom(lambda level: float(masses[min(int(np.searchsorted(levels, level)), last)]), data["name"])
     raise InputError(f"'requirement' must be quadratic, linear, step or custom, got {kind!r}")
