@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from fractions import Fraction
 from itertools import product
@@ -13,6 +14,8 @@ import numpy as np
 from geoelastic.levels import LEVEL_BITS
 
 INF = 2**31 - 1
+#: ln 2 rounded up, to thirty digits.
+LN2_ABOVE = Fraction(693147180559945309417232121459, 10**30)
 
 
 def exact_probabilities(distances: Any, measure: Any, weights: Any) -> list[Fraction]:
@@ -35,15 +38,17 @@ def exp_upper(units: int) -> Fraction:
     return total + 2 * term
 
 
+@functools.cache
 def exp_lower(units: int) -> Fraction:
-    """A fraction not above e^(units 2^-13): a partial sum of its series."""
-    x = Fraction(units, 2**LEVEL_BITS)
+    """A fraction not above e^(units 2^-13): whole powers of two, and a partial sum of the series of the rest."""
+    doublings = int(Fraction(units, 2**LEVEL_BITS) / LN2_ABOVE)
+    x = Fraction(units, 2**LEVEL_BITS) - doublings * LN2_ABOVE
     term, total, k = Fraction(1), Fraction(1), 0
     while term > Fraction(1, 10**15):
         k += 1
         term = term * x / k
         total += term
-    return total
+    return total * 2**doublings
 
 
 def exact_rows(mechanism: Any) -> list[list[int]]:

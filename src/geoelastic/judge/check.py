@@ -106,10 +106,10 @@ def _weights_hold(exponent: Fraction) -> bool:
     """Whether w(D) <= (1 + x + x²/2) w(D + 1) and w never increases, in whole numbers, for x = exponent x 2^-13: the
     factor is below e^x, and the table goes on with half of itself."""
     x = exponent / 2**LEVEL_BITS
-    step = 1 + x + x * x / 2
+    up, down = (1 + x + x * x / 2).as_integer_ratio()
     weights = [int(weight) for weight in make_weights(exponent).table]
     after: list[int] = [*weights[1:], weights[0] // 2]  # 2^31, so that half of it is whole
-    return all(below <= weight <= step * below for weight, below in zip(weights, after, strict=True))
+    return all(below <= weight and weight * down <= up * below for weight, below in zip(weights, after, strict=True))
 
 
 def _verdict(faults: list[str], short: list[str], require: Policy | None) -> str:
