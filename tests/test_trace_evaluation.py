@@ -14,7 +14,7 @@ import pytest
 import geoelastic as ge
 from geoelastic.evaluation.commuters import synthetic_commuters
 from geoelastic.evaluation.trace_adversaries import Night, home_by_bayes, home_by_mean, running_mean, smooth
-from geoelastic.evaluation.trace_attack import attack_releases
+from geoelastic.evaluation.trace_attack import attack_releases, map_release
 from geoelastic.evaluation.trace_baselines import Predictive, Scene, clock_errors, predictive_error
 from geoelastic.evaluation.trace_days import find_days, split_days
 from geoelastic.evaluation.trace_study import expected_error, rate_for
@@ -114,3 +114,9 @@ def test_attacks_on_a_file_give_errors_and_nothing_else(tmp_path: Path) -> None:
         "user", "ticks", "release_m", "tracking_m", "running_mean_m", "running_mean_ticks", "nights", "home_mean_m",
         "home_bayes_m",
     }  # fmt: skip
+    told = map_release(traces, tmp_path / "out.csv", [tmp_path / "true.csv"], tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert told["ticks"] == found["ticks"]
+    assert 'type="range"' in page
+    assert "http" not in page.replace("http-equiv", "")
+    assert (tmp_path / "page.html").stat().st_mode & 0o077 == 0

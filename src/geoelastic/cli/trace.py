@@ -133,5 +133,25 @@ def _attack_line(row: dict[str, Any]) -> str:
     )
 
 
-for _subcommand in (release, cost, attack):
+@geo_command(name="map", short_help="The true track, its release and what an adversary believes, as a page.")
+@click.argument("file")
+@click.argument("released")
+@click.option("--truth", multiple=True, required=True, metavar="TRACES", help="The true trace.")
+@click.option("--user", help="Whose, if there are several.")
+@_mechanism_options
+@click.option("-o", "--output", required=True, metavar="HTML", help="The page to write, for your eyes only.")
+def map_(
+    file: str, released: str, truth: tuple[str, ...], user: str | None, output: str, **choices: Any
+) -> dict[str, Any]:
+    """Draw RELEASED over the map FILE hour by hour, with a time slider. The page holds the true track and loads
+    nothing: keep it to yourself.
+    """
+    from ..evaluation.trace_attack import map_release
+    from ..release.traces import open_traces
+
+    done = map_release(open_traces(file, **choices), released, truth, output, user=user)
+    return done | {"text": f"{output}: holds the true track, for your eyes only"}
+
+
+for _subcommand in (release, cost, attack, map_):
     command.add_command(_subcommand)

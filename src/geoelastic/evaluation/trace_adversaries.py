@@ -40,8 +40,15 @@ _CANDIDATES = 300
 def smooth(
     released: IntArray, emission: Callable[[int], FloatArray], prior: FloatArray, xy: FloatArray, *, step_s: float
 ) -> FloatArray:
-    """Posterior means (T, 2) of the place at each tick. `emission(z)`: ln of the likelihood of each place when z is
-    released at a tick (a constant a row does not matter)."""
+    """Posterior means (T, 2) of the place at each tick; see `believe`."""
+    return believe(released, emission, prior, xy, step_s=step_s)[0]
+
+
+def believe(
+    released: IntArray, emission: Callable[[int], FloatArray], prior: FloatArray, xy: FloatArray, *, step_s: float
+) -> tuple[FloatArray, FloatArray]:
+    """Posterior means (T, 2) of the place at each tick, and the mean distance of the place from them. `emission(z)`:
+    ln of the likelihood of each place when z is released at a tick (a constant a row does not matter)."""
     jump = min(0.5, _MOVES * step_s / 86_400)
     likely = {int(z): _normalised(emission(int(z))) for z in np.unique(released)}
     steps = released.size
@@ -52,14 +59,16 @@ def smooth(
         now /= now.sum()
         forward[t] = now
         now = (1 - jump) * now + jump * prior
-    means, later = np.empty((steps, 2)), np.ones(prior.size)
+    means, spread, later = np.empty((steps, 2)), np.empty(steps), np.ones(prior.size)
     for t in range(steps - 1, -1, -1):
         belief = forward[t] * later
-        means[t] = belief @ xy / belief.sum()
+        belief /= belief.sum()
+        means[t] = belief @ xy
+        spread[t] = belief @ np.hypot(xy[:, 0] - means[t, 0], xy[:, 1] - means[t, 1])
         later = later * likely[int(released[t])]
         later = (1 - jump) * later + jump * float(prior @ later)
         later /= later.max()
-    return means
+    return means, spread
 
 
 def log_weights(mechanism: Any, z: int) -> FloatArray:

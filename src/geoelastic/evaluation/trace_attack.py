@@ -15,11 +15,12 @@ from ..levels import FloatArray, IntArray
 from ..progress import progress_bar
 from ..sources.traces import Trace, read_traces
 from ..store import write_bytes
+from ..store.atomic import writing
 from ..traces import Clock, Habit, Release, TraceMechanism
-from .trace_adversaries import home_by_bayes, home_by_mean, log_weights, mean_distance, nights_of, running_mean, smooth
+from .trace_adversaries import believe, home_by_bayes, home_by_mean, log_weights, mean_distance, nights_of, running_mean
 from .trace_study import home_study, step_study, trace_study
 
-__all__ = ["attack_releases", "evaluate_traces"]
+__all__ = ["attack_releases", "evaluate_traces", "map_release"]
 
 _WINDOWS = (3, 6, 12, 36, 72)
 _DAY_S = 86_400
@@ -44,18 +45,48 @@ def attack_releases(
     return {"users": rows}
 
 
-def _attack(mechanism: TraceMechanism, released: Trace, truth: Trace) -> dict[str, Any]:
-    grid, metric = mechanism.metric.grid, mechanism.metric
+def map_release(
+    mechanism: TraceMechanism, released: str | Path, truth: Sequence[str | Path], target: str | Path, *,
+    user: str | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """A page of one person's release beside the truth; the page is its owner's, readable by nobody else."""
+    from ..figures.trace import trace_page
+
+    owner, shown_trace = read_traces(*truth, user=user), read_traces(released, user=user)
+    if len(owner) != 1 or len(shown_trace) != 1:
+        raise InputError("a map is of one person: choose one with 'user'")
+    location, shown, true_xy, step_s = _seen(mechanism, shown_trace[0], owner[0])
+    guess, spread = _believed(mechanism, location, step_s)
+    page = trace_page(
+        mechanism.metric, title="A released trace", times_s=shown_trace[0].time_s, truth=true_xy, released=shown,
+        belief=guess, spread_m=spread,
+    )  # fmt: skip
+    with writing(target, private=True) as temporary:
+        temporary.write_text(page, encoding="utf-8")
+    return {"output": str(target), "ticks": len(shown_trace[0])}
+
+
+def _seen(mechanism: TraceMechanism, released: Trace, truth: Trace) -> tuple[IntArray, FloatArray, FloatArray, float]:
+    """Released locations, their places and the true ones in metres, and the step."""
+    grid = mechanism.metric.grid
     fix = np.maximum(np.searchsorted(truth.time_s, released.time_s, side="right") - 1, 0)
-    true_xy = np.column_stack(grid.area.to_xy(truth.lat[fix], truth.lon[fix]))
     row, col = grid.latlon_to_cell(released.lat, released.lon)
     if np.any(row < 0):
         raise InputError("the releases must lie on this map")
-    location = np.asarray(metric.locations.owner[row, col], np.int64)
-    shown = np.column_stack(grid.cell_to_xy(row, col))
-    prior = np.asarray(metric.mass) / np.asarray(metric.mass).sum()
-    step_s = float(np.median(np.diff(released.time_s))) if len(released) > 1 else mechanism.step_s
-    guess = smooth(location, lambda z: log_weights(mechanism, z), prior, np.asarray(metric.xy), step_s=step_s)
+    location = np.asarray(mechanism.metric.locations.owner[row, col], np.int64)
+    step_s = float(np.median(np.diff(released.time_s))) if len(released) > 1 else float(mechanism.step_s)
+    true_xy = np.column_stack(grid.area.to_xy(truth.lat[fix], truth.lon[fix]))
+    return location, np.column_stack(grid.cell_to_xy(row, col)), true_xy, step_s
+
+
+def _believed(mechanism: TraceMechanism, location: IntArray, step_s: float) -> tuple[FloatArray, FloatArray]:
+    mass, xy = np.asarray(mechanism.metric.mass), np.asarray(mechanism.metric.xy)
+    return believe(location, lambda z: log_weights(mechanism, z), mass / mass.sum(), xy, step_s=step_s)
+
+
+def _attack(mechanism: TraceMechanism, released: Trace, truth: Trace) -> dict[str, Any]:
+    location, shown, true_xy, step_s = _seen(mechanism, released, truth)
+    guess, _ = _believed(mechanism, location, step_s)
     means = {w: mean_distance(running_mean(shown, w), true_xy) for w in _WINDOWS}
     found: dict[str, Any] = {
         "ticks": len(released),
