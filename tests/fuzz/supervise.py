@@ -83,10 +83,12 @@ class Tally:
 def supervise(kinds: Sequence[Kind], *, seed: str, until: float, first: int = 0, most: int | None = None) -> Tally:
     """Run inputs, one after the other and kinds in turn, until a time (monotonic) or `most` of them."""
     tally, number = Tally(), first
-    with mmap.mmap(-1, _STATE.size) as state:
+    memory = "/dev/shm" if Path("/dev/shm").is_dir() else None
+    # the parent's folder: a child that is killed could not remove its own
+    with mmap.mmap(-1, _STATE.size) as state, tempfile.TemporaryDirectory(prefix="fuzz-", dir=memory) as folder:
         while time.monotonic() < until and (most is None or number - first < most):
             last = number + _INPUTS_A_CHILD if most is None else min(number + _INPUTS_A_CHILD, first + most)
-            number = _one_child(kinds, seed, number, last, until, state, tally)
+            number = _one_child(kinds, seed, number, last, until, state, tally, Path(folder))
     return tally
 
 
@@ -97,7 +99,14 @@ def payload_of(kinds: Sequence[Kind], seed: str, number: int) -> tuple[Kind, byt
 
 
 def _one_child(
-    kinds: Sequence[Kind], seed: str, number: int, last: int, until: float, state: mmap.mmap, tally: Tally
+    kinds: Sequence[Kind],
+    seed: str,
+    number: int,
+    last: int,
+    until: float,
+    state: mmap.mmap,
+    tally: Tally,
+    folder: Path,
 ) -> int:
     """Inputs from `number` on in one child; returns the number to go on with."""
     state[:] = _STATE.pack(number, 0.0)
@@ -105,7 +114,7 @@ def _one_child(
     pid = os.fork()
     if pid == 0:
         os.close(reading)
-        _child(kinds, seed, number, last, until, state, writing)
+        _child(kinds, seed, number, last, until, state, writing, folder)
     os.close(writing)
     with os.fdopen(reading, "rb") as told:
         os.set_blocking(told.fileno(), False)
@@ -160,7 +169,14 @@ def _hear(line: bytes, kinds: Sequence[Kind], seed: str, tally: Tally) -> None:
 
 
 def _child(
-    kinds: Sequence[Kind], seed: str, number: int, last: int, until: float, state: mmap.mmap, writing: int
+    kinds: Sequence[Kind],
+    seed: str,
+    number: int,
+    last: int,
+    until: float,
+    state: mmap.mmap,
+    writing: int,
+    folder: Path,
 ) -> None:
     code = 1
     try:
@@ -169,7 +185,7 @@ def _child(
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         warnings.simplefilter("error")  # a line on stderr that nobody asked for
         with os.fdopen(writing, "w", encoding="utf-8") as telling:
-            _run_all(kinds, seed, number, last, until, state, telling)
+            _run_all(kinds, seed, number, last, until, state, telling, folder)
         code = 0
     except BaseException:
         traceback.print_exc()
@@ -178,7 +194,14 @@ def _child(
 
 
 def _run_all(
-    kinds: Sequence[Kind], seed: str, number: int, last: int, until: float, state: mmap.mmap, telling: Any
+    kinds: Sequence[Kind],
+    seed: str,
+    number: int,
+    last: int,
+    until: float,
+    state: mmap.mmap,
+    telling: Any,
+    folder: Path,
 ) -> None:
     outcomes: Counter[tuple[str, str]] = Counter()
     begun = _resident()
@@ -188,22 +211,18 @@ def _run_all(
         outcomes.clear()
         print(json.dumps({"outcomes": told, "peak_bytes": _resident() - begun}), file=telling, flush=True)
 
-    folder = Path(tempfile.mkdtemp(prefix="fuzz-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
-    try:
-        while number < last and time.monotonic() < until:
-            kind, payload = payload_of(kinds, seed, number)
-            state[:] = _STATE.pack(number, time.process_time())
-            try:
-                outcomes[kind.name, kind.run(payload, _emptied(folder))] += 1
-            except Exception as error:
-                found = {"failed": number, "what": described(error), "details": traceback.format_exc()[-3000:]}
-                print(json.dumps(found), file=telling, flush=True)
-            number += 1
-            tell()  # now: it might not live to tell later
+    while number < last and time.monotonic() < until:
+        kind, payload = payload_of(kinds, seed, number)
         state[:] = _STATE.pack(number, time.process_time())
-        tell()
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        try:
+            outcomes[kind.name, kind.run(payload, _emptied(folder))] += 1
+        except Exception as error:
+            found = {"failed": number, "what": described(error), "details": traceback.format_exc()[-3000:]}
+            print(json.dumps(found), file=telling, flush=True)
+        number += 1
+        tell()  # now: it might not live to tell later
+    state[:] = _STATE.pack(number, time.process_time())
+    tell()
 
 
 def described(error: BaseException) -> str:
