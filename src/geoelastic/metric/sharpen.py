@@ -45,7 +45,7 @@ CERTIFY, DEEPER = 11.0, (16.0, 24.0)
 #: A pass moves the heights by this part of the way to the ln S that they lead to; all of it would overshoot.
 STEP = 0.7
 #: So many of the passes before the first that certifies are made again where a map has changed a little.
-AGAIN = 2
+AGAIN = 4
 #: A map where this many passes are not enough has not been met.
 PASSES = 60
 
