@@ -131,7 +131,7 @@ NPY = ["--center", "48.85,2.35", "--cell", "100"]
         (["synthetic:city", "--r-large", "100"], "'r_large' must exceed"),
         (["synthetic:city", "--l-star", "0"], "'l_star' must be"),
         (["synthetic:city", "--frame", "0.6"], "'frame' must be"),
-        (["synthetic:city", "--workers", "0"], "'workers' must be"),
+        (["synthetic:city", "--workers", "0"], "'--workers': 0 is not in the range"),
         (["synthetic:city", "--city", "nowhere"], "'city' must be"),
         (["synthetic:city", "--strategy", "x", "--method", "paper"], "'strategy' must be one of"),
         (["synthetic:city", "--recipe", "default"], "recipe"),

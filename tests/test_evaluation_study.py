@@ -336,7 +336,8 @@ def test_the_papers_figures_on_the_real_paris() -> None:
     from geoelastic.area import Area
 
     quality = quality_from_source(EXAMPLE, Area.around(48.8567, 2.3487, size_km=20), 100)
-    metric = build_metric(mass_from_quality(quality, city=(48.8567, 2.3487, 5600.0)), cartogram=False)
+    mass = mass_from_quality(quality, city=(48.8567, 2.3487, 5600.0))
+    metric = build_metric(mass, cartogram=False, ascent=False, sharpen=False)
     paris = PAPER_AREAS[0]
     prior = prior_from_checkins(paris.cut(read_checkins(DATA / "checkins" / "gowalla_paris_30km.txt")), metric.grid)
     assert (prior.info["events"], prior.n_users) == (9_629, 1_138)

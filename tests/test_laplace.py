@@ -117,7 +117,9 @@ def test_corrected_epsilon_satisfies_the_theorem_and_costs_next_to_nothing(
     q = step / (reach * 2 * math.pi / 2**53)
     spread = 2 * math.exp(drawn * step)
     assert drawn + math.log1p(2 * spread / (q - spread)) / step <= eps
-    assert eps * (1 - 1e-3) < drawn < eps
+    assert drawn < eps
+    if eps * step < math.log(q) - 10:  # nearer to what the precision can carry it costs more, and then is refused
+        assert eps * (1 - 1e-3) < drawn
 
 
 def test_cells_that_no_precision_can_carry_are_refused() -> None:

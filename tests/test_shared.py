@@ -200,8 +200,9 @@ def test_draws_of_a_table_follow_each_places_probabilities(output, exponent, mon
     mechanism = ge.ElasticMechanism(metric, output=output)
     mechanism._weights = make_weights(exponent)
     free = np.flatnonzero((metric.fence == 0) & metric.secret)
-    places = np.concatenate([free[:: max(1, free.size // 6)], np.flatnonzero(metric.fence)[:1]])
-    assert len(mechanism._groups(np.unique(places), [places[:1]] * np.unique(places).size)) < places.size
+    spread, neighbours = free[:: max(1, free.size // 4)], free[1:3]
+    places = np.unique(np.concatenate([spread, neighbours, np.flatnonzero(metric.fence)[:1]]))
+    assert len(mechanism._groups(places, [places[:1]] * places.size)) < places.size
     monkeypatch.setattr(shared, "MANY", 10**9)
     secrets = np.repeat(places, 3000)
     rows, cols = mechanism.sample_cells(secrets, rng=ge.SeededRandom(11))

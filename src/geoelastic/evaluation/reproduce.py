@@ -128,7 +128,8 @@ def _metric(stages: Stages, name: str, key: Any, quality: Callable[[], Quality],
     start, found = time.perf_counter(), path.is_file()
     if not found:
         mass = mass_from_quality(quality(), city=city)
-        build_metric(mass, cartogram=False, workers=workers, progress=stages.show).save(path)
+        plain = build_metric(mass, cartogram=False, ascent=False, sharpen=False, workers=workers, progress=stages.show)
+        plain.save(path)
     stages.note(f"metric {name}", time.perf_counter() - start, found)
     return path
 
