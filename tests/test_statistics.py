@@ -154,6 +154,8 @@ def test_data_that_say_nothing_leave_the_public_guess(mechanism: Any, survey: An
     assert np.abs(found.shares - prior).sum() < np.abs(found.raw - prior).sum()
     assert found.groups.n < survey.zones.n
     assert not found.alone.all()
+    low, high = found.interval()
+    np.testing.assert_array_equal(np.isfinite(low) & (low < high), found.alone)
     assert sum(len(row["zones"]) for row in found.merged) == survey.zones.n
 
 

@@ -133,7 +133,8 @@ class Estimate:
     def interval(self, level: float = 0.95, *, method: str = "fisher") -> tuple[FloatArray, FloatArray]:
         """(low, high) for each zone: the interval of its group, and NaN where the zone was merged with others."""
         low, high = self.groups.interval(level, method=method)
-        return tuple(np.where(self.alone, ends[self.groups.of_zone[:-1]], np.nan) for ends in (low, high))  # type: ignore[return-value]
+        alone, group = self.alone, self.groups.of_zone[:-1]
+        return np.where(alone, low[group], np.nan), np.where(alone, high[group], np.nan)
 
     @property
     def alone(self) -> npt.NDArray[np.bool_]:

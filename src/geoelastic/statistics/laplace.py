@@ -48,4 +48,4 @@ def laplace_model(mechanism: Any, atoms: Atoms) -> ReportModel:
         row, col = grid.latlon_to_cell(lat, lon)
         return np.where(row < 0, rows * cols, row // side * cols + col // side)
 
-    return ReportModel(atoms, matrix, np.zeros(0, np.int32), of_place)
+    return ReportModel(atoms, matrix, of_place)

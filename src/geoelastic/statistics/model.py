@@ -9,6 +9,7 @@ spread(x) K(x)(z), over all reports z: the mechanism's own integers, divided onc
 from __future__ import annotations
 
 import hashlib
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -104,12 +105,10 @@ def make_atoms(
 
 @dataclass(frozen=True, eq=False)
 class ReportModel:
-    """`matrix[a, g]`: the chance that a report from atom a falls into group g of reports. `group`: that of each
-    location, or of each bin of a grid."""
+    """`matrix[a, g]`: the chance that a report from atom a falls into group g of reports."""
 
     atoms: Atoms
     matrix: FloatArray
-    group: IndexArray
     _of_place: Any
 
     def outputs(self, lat: npt.ArrayLike, lon: npt.ArrayLike) -> IntArray:
@@ -145,7 +144,7 @@ def report_model(
             )
         return np.asarray(group[metric.locations.owner[row, col]])
 
-    return ReportModel(atoms, matrix, group, of_place)
+    return ReportModel(atoms, matrix, of_place)
 
 
 def _groups(metric: Any, most: int) -> IndexArray:
@@ -185,8 +184,6 @@ def _elastic_matrix(mechanism: Any, atoms: Atoms, group: IndexArray, workers: in
             matrix,
         )  # fmt: skip
         return int(sources.size)
-
-    from concurrent.futures import ThreadPoolExecutor
 
     with (
         progress_bar("model", atoms.n, show=progress) as bar,

@@ -35,12 +35,6 @@ class Reports:
         """Some of the reports."""
         return Reports(self.lat[chosen], self.lon[chosen], self.person[chosen], self.hour[chosen])
 
-    @property
-    def weight(self) -> FloatArray:
-        """Everybody counts once, however often they reported: 1 over a person's number of reports."""
-        _, where, often = np.unique(self.person, return_inverse=True, return_counts=True)
-        return np.asarray(1.0 / often[where])
-
 
 def read_reports(
     source: Any, *, user: str | None = None, time: str | None = None, lat: str | None = None, lon: str | None = None
