@@ -24,7 +24,8 @@ const MAX_SPREAD = 2 ** 23;
 const MAX_EXPONENT = 8;
 
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
-const isText = (value) => typeof value === "string" && value.length <= MAX_TEXT;
+// half of a pair of surrogates is no character; Python refuses it too
+const isText = (value) => typeof value === "string" && value.length <= MAX_TEXT && !/\p{Surrogate}/u.test(value);
 const isWhole = (low, high) => (value) => Number.isInteger(value) && value >= low && value <= high;
 const isReal = (low, high) => (value) => typeof value === "number" && value >= low && value <= high;
 const isOneOf = (...known) => (value) => known.includes(value);

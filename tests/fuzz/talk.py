@@ -213,7 +213,9 @@ class Commands:
                 if not getattr(option, "is_flag", False):
                     words.append(self._value(rng, option))
         if rng.random() < 0.15:
-            words = [str(word) for word in damaged_json(rng, words) if isinstance(word, str | int | float)]
+            damaged = damaged_json(rng, words)
+            listed = damaged if isinstance(damaged, list) else [damaged]
+            words = [str(word) for word in listed if isinstance(word, str | int | float)]
         words = [self._tame(word) for word in words]
         long = next((k for k, word in enumerate(words) if word in _BRIEF), None)
         if long is not None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -74,6 +75,7 @@ class Fields:
         """A number in [least, most], or in (least, most] with `open_`."""
         value = self.raw(name, default)
         good = isinstance(value, int | float) and not isinstance(value, bool)
+        good = good and (isinstance(value, float) or abs(value) <= sys.float_info.max)  # digits are not limited there
         if not (good and (least < value if open_ else least <= value) and value <= most):
             bounds = f"{'>' if open_ else '>='} {least:g}" + (f" and <= {most:g}" if most < math.inf else "")
             self.fault(name, f"a number {bounds}")
