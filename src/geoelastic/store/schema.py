@@ -125,8 +125,11 @@ def number(value: Any, name: str, low: float, high: float) -> float:
 def text(value: Any, name: str, *, choices: Collection[str] = (), pattern: str = "") -> str:
     """A string of at most `TEXT` characters; one of the choices, and all of it like the pattern, if there are any."""
     # half of a pair of surrogates is no character, and no file or terminal takes it
-    sound = isinstance(value, str) and not any("\ud800" <= letter <= "\udfff" for letter in value[: TEXT + 1])
-    if not sound or len(value.encode("utf-16-le", "surrogatepass")) > 2 * TEXT:
+    if (
+        not isinstance(value, str)
+        or any("\ud800" <= letter <= "\udfff" for letter in value[: TEXT + 1])
+        or len(value.encode("utf-16-le", "surrogatepass")) > 2 * TEXT
+    ):
         raise FileError(f"'{name}' must be a string of at most {TEXT} characters, got {_shown(value)}")
     if choices and value not in choices:
         raise FileError(f"'{name}' must be {' or '.join(map(repr, choices))}, got {_shown(value)}")
