@@ -282,7 +282,8 @@ def test_zones_of_every_kind(metric: Any) -> None:
     cells = make_zones(metric, "h3:8")
     lat, lon = metric.grid.cell_to_latlon(3, 3)
     assert cells.names[cells.label[3, 3]] == h3.latlng_to_cell(float(lat), float(lon), 8)
-    for wrong in ("grid:x", "nowhere.geojson", "h3:99"):
+    assert make_zones(metric, "grid:1e300").n == 1
+    for wrong in ("grid:x", "grid:nan", "leaves:nan", "h3:inf", "leaves:0", "nowhere.geojson", "h3:99"):
         with pytest.raises(ge.InputError):
             make_zones(metric, wrong)
 

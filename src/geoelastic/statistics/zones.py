@@ -8,6 +8,7 @@ and an estimate that leaves no room for them would push them into the zones.
 from __future__ import annotations
 
 import hashlib
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -86,7 +87,9 @@ def make_zones(metric: Any, zones: Any) -> Zones:
             try:
                 number = float(value)
             except ValueError:
-                raise InputError(f"'zones' must be {_KINDS}, got {zones!r}") from None
+                number = math.nan
+            if not math.isfinite(number):
+                raise InputError(f"'zones' must be {_KINDS}, got {zones!r}")
             if kind == "grid":
                 return grid_zones(metric.grid, number)
             if kind == "h3":
@@ -99,7 +102,7 @@ def make_zones(metric: Any, zones: Any) -> Zones:
 
 def grid_zones(grid: Grid, size_m: float) -> Zones:
     """Squares of `size_m` metres, rounded to whole cells, counted from the map's south-west corner."""
-    side = max(1, round(require_positive("size_m", size_m) / grid.cell_m))
+    side = min(max(1, round(require_positive("size_m", size_m) / grid.cell_m)), max(grid.shape))
     row, col = np.arange(grid.rows) // side, np.arange(grid.cols) // side
     label = row[:, None] * (int(col[-1]) + 1) + col[None, :]
     corners = [(int(r), int(c)) for r in range(0, grid.rows, side) for c in range(0, grid.cols, side)]
