@@ -36,7 +36,7 @@ def test_the_tree_is_the_one_drawn() -> None:
     assert drawn == defined
 
 
-NO_NUMBERS = [float("nan"), float("inf"), -float("inf"), "3", None, [1]]
+NO_NUMBERS = [float("nan"), float("inf"), -float("inf"), "3", None, [1], 10**400, np.arange(2.0)]
 
 
 @pytest.mark.parametrize("value", [*NO_NUMBERS, 0, -3, -1e-300])

@@ -17,6 +17,7 @@ No message ever contains a true location, so that none can leak through a log.
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Iterable
 
 __all__ = [
@@ -73,16 +74,16 @@ class CheckError(GeoelasticError):
 
 def require_positive(name: str, value: float) -> float:
     """Return `value` as a float if it is finite and > 0 (a positive test, so NaN fails)."""
-    if not (isinstance(value, int | float) or hasattr(value, "__float__")) or not (0 < float(value) < math.inf):
-        raise InputError(f"'{name}' must be a finite number > 0, got {value!r}")
-    return float(value)
+    if not 0 < (number := _as_float(value)) < math.inf:
+        raise InputError(f"'{name}' must be a finite number > 0, got {reprlib.repr(value)}")
+    return number
 
 
 def require_nonnegative(name: str, value: float) -> float:
     """Return `value` as a float if it is finite and >= 0."""
-    if not (isinstance(value, int | float) or hasattr(value, "__float__")) or not (0 <= float(value) < math.inf):
-        raise InputError(f"'{name}' must be a finite number >= 0, got {value!r}")
-    return float(value)
+    if not 0 <= (number := _as_float(value)) < math.inf:
+        raise InputError(f"'{name}' must be a finite number >= 0, got {reprlib.repr(value)}")
+    return number
 
 
 def require_count(name: str, value: int) -> int:
@@ -102,6 +103,17 @@ def require_choice(name: str, value: str, choices: Iterable[str]) -> str:
 
 def require_latlon(lat: float, lon: float) -> tuple[float, float]:
     """Return the pair as floats if it is a place on Earth. The message does not repeat the place."""
-    if not (-90 <= float(lat) <= 90 and -360 <= float(lon) <= 360):
+    lat, lon = _as_float(lat), _as_float(lon)
+    if not (-90 <= lat <= 90 and -360 <= lon <= 360):
         raise InputError("a place must be (lat, lon) in degrees with lat in [-90, 90] and lon in [-180, 180]")
-    return float(lat), float(lon)
+    return lat, lon
+
+
+def _as_float(value: object) -> float:
+    """`value` as a float; NaN, which no range holds, if it is none or is too large to be one."""
+    if not hasattr(value, "__float__"):
+        return math.nan
+    try:
+        return float(value.__float__())
+    except (OverflowError, TypeError, ValueError):
+        return math.nan
