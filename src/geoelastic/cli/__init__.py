@@ -29,6 +29,7 @@ _COMMANDS = {
     "info": "info",
     "ledger": "ledger",
     "map": "map",
+    "pack": "pack",
     "quality": "quality",
     "reproduce": "reproduce",
     "sanitize": "sanitize",

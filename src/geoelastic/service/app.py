@@ -195,7 +195,7 @@ def _add_metrics(app: FastAPI) -> None:
     async def extracts(name: str) -> Any:
         """The regions that the metric can be had in. Asking for one tells the service which."""
         one = _published(app, name)
-        return {"extracts": [{"name": tile, "bounds": list(one.tile_area(tile).bounds)} for tile in one.tiles]}
+        return {"extracts": [{"name": tile, "bounds": list(area.bounds)} for tile, area in one.tiles.items()]}
 
     @app.get("/v1/metrics/{name}/extracts/{tile}", responses=ERRORS | binary, response_class=Response)
     async def extract(name: str, tile: str, request: Request) -> Response:

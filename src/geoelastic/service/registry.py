@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import math
 import re
 import threading
 from collections import OrderedDict
@@ -23,12 +22,12 @@ from ..metric import AnyMetric
 from ..metric.extract import extract
 from ..metric.portable import is_portable
 from ..opening import load
+from ..packs import districts
 from ..tiles.metric import is_tiled
 
 __all__ = ["Blob", "Published", "publish"]
 
-#: Extracts are squares of this side, one around each point of a lattice of half the side: every place has one in
-#: which it is at least a quarter of the side away from the border.
+#: Extracts are the districts of this side.
 TILE_KM = 20.0
 _KEPT = 64
 #: A map in tiles with more locations than this is not put into one download.
@@ -100,33 +99,16 @@ class Published:
         mechanism: ElasticMechanism = self._local.mechanism
         return mechanism
 
-    @property
-    def tiles(self) -> dict[str, tuple[float, float]]:
-        """The extracts there are: their names, and their middles in metres east and north of the map's middle."""
-        step = TILE_KM * 500
-        rows, cols = (
-            max(0, math.ceil(side / 2 / step) - 1) for side in (self.metric.grid.area.height_m, self._width_m)
-        )
-        return {
-            f"{row + rows}-{col + cols}": (col * step, row * step)
-            for row in range(-rows, rows + 1)
-            for col in range(-cols, cols + 1)
-        }
-
-    @property
-    def _width_m(self) -> float:
-        return self.metric.grid.area.width_m
-
-    def tile_area(self, tile: str) -> Area:
-        """The region of an extract."""
-        lat, lon = self.metric.grid.area.to_latlon(*self.tiles[tile])
-        return Area.around(float(lat), float(lon), size_km=TILE_KM)
+    @cached_property
+    def tiles(self) -> dict[str, Area]:
+        """The extracts there are, by name."""
+        return districts(self.metric.grid.area, TILE_KM)
 
     def tile(self, tile: str) -> Blob:
         """The extract of this name; made once, the latest ones are kept. Sharpened, some seconds of work."""
         with self._lock:
             if tile not in self._tiles:
-                part = extract(self.metric, self.tile_area(tile), output=self.mechanism.output)
+                part = extract(self.metric, self.tiles[tile], output=self.mechanism.output)
                 mechanism = ElasticMechanism(part, output=self.mechanism.output)
                 name = f"{self.name}-{tile}.geox"
                 self._tiles[tile] = Blob(mechanism_bytes(mechanism), "application/octet-stream", name)

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`geoelastic pack`: make, check"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ._common import geo_command, show_progress
+
+
+class _Makes(click.Group):
+    """`pack MAP...` is `pack make MAP...`: maps need no word before them."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
+            args = ["make", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=_Makes, short_help="A folder of regions for any web server.")
+def command() -> None:
+    """Regions for devices, as a folder that any web server can host. `geoelastic pack MAP... -o DIR` makes one."""
+
+
+@geo_command(name="make", short_help="Make a pack, or bring one up to date.")
+@click.argument("maps", nargs=-1, required=True, metavar="MAP...")
+@click.option("-o", "--output", required=True, metavar="DIR", help="The folder: a pack, empty, or not there yet.")
+@click.option("--name", default="", help="What the catalogue calls itself [default: the folder's name].")
+@click.option("--licence", help="Whom to name for the data [default: what the maps say].")
+@click.option(
+    "--districts",
+    "district_km",
+    type=float,
+    metavar="KM",
+    help="Cut every map into districts of this side; inf: none [default: 60 km for maps of over 100,000 locations].",
+)
+@click.option(
+    "--every",
+    "every_days",
+    type=click.IntRange(1, 366),
+    default=28,
+    show_default=True,
+    metavar="DAYS",
+    help="How often devices should ask for a newer catalogue.",
+)
+def make(
+    maps: tuple[str, ...], output: str, name: str, licence: str | None, district_km: float | None, every_days: int
+) -> dict[str, Any]:
+    """Write each MAP (.geoelastic, .geox or tiles) into DIR as one sharpened, verified .geox file, or as one a
+    district, and the catalogue of them. What did not change keeps its file and its date.
+    """
+    from ..packs import make_pack
+
+    told = make_pack(
+        maps, output, name=name, licence=licence, district_km=district_km, every_days=every_days,
+        progress=show_progress(),
+    )  # fmt: skip
+    lines = [
+        f"{r['id']}: {r['bytes'] / 1000:.0f} kB, {r['km'][0]:g} x {r['km'][1]:g} km, {r['secrets']} of "
+        f"{r['locations']} locations can be hidden{'' if r['id'] in told['changed'] else ' (as before)'}"
+        for r in told["regions"]
+    ]
+    if told["left_out"]:
+        lines.append(f"left out, without enough crowd: {len(told['left_out'])} districts")
+    total = f"{told['pack']}: {len(told['regions'])} regions, {told['bytes'] / 1000:.0f} kB, {len(told['changed'])} new"
+    return told | {"text": "\n".join([*lines, total])}
+
+
+@geo_command(name="check", short_help="Check every file of a pack.")
+@click.argument("folder", metavar="DIR")
+def check(folder: str) -> dict[str, Any]:
+    """Check the catalogue of DIR, the digest of every file, and every map from scratch."""
+    from ..packs import check_pack
+
+    told = check_pack(folder, progress=show_progress())
+    lines = [f"{region}: {'; '.join(found)}" for region, found in told["faults"].items()]
+    lines += [f"not in the catalogue: {', '.join(told['strays'])}"] if told["strays"] else []
+    verdict = "all hold" if told["ok"] else f"{len(told['faults'])} do not hold"
+    return told | {"text": "\n".join([*lines, f"{told['name']}: {told['regions']} regions, {verdict}"])}
+
+
+command.add_command(make)
+command.add_command(check)

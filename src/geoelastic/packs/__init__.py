@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packs: a folder of regions for any web server, from which devices take whole maps and check them by themselves."""
+
+from .catalogue import CATALOGUE, Catalogue, Region, parse_catalogue, read_catalogue
+from .check import check_pack
+from .districts import districts
+from .make import make_pack
+
+__all__ = [
+    "CATALOGUE",
+    "Catalogue",
+    "Region",
+    "check_pack",
+    "districts",
+    "make_pack",
+    "parse_catalogue",
+    "read_catalogue",
+]

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Make a pack, or bring one up to date: every region sharpened, written once, verified from its bytes.
+
+Files come first, then the catalogue that names them, then files that no catalogue names any more go: whoever reads the
+folder at any moment finds what the catalogue says.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..area import Area
+from ..errors import CheckError, FileError, InputError, require_positive
+from ..figures.picture import credit_of
+from ..judge import README, verify
+from ..mechanism import ElasticMechanism
+from ..mechanism.portable import load_mechanism, mechanism_bytes
+from ..metric import AnyMetric
+from ..metric.extract import extract
+from ..metric.portable import is_portable
+from ..metric.sharpen import sharpened
+from ..opening import load
+from ..progress import progress_bar
+from ..store import write_bytes
+from .catalogue import CATALOGUE, Catalogue, Region, file_name, read_catalogue
+from .districts import districts
+
+__all__ = ["DISTRICT_KM", "MOST_LOCATIONS", "make_pack"]
+
+#: A map with more locations than this is cut into districts of this side unless it is said otherwise.
+MOST_LOCATIONS, DISTRICT_KM = 100_000, 60.0
+_OURS = re.compile(r"[a-z0-9_-]+-[0-9a-f]{12}\.geox")
+_CORNERS_A_SIDE = 4
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """A region to be: a map, or a district of one."""
+
+    id: str
+    name: str
+    part_of: str | None
+    file: str
+    area: Area | None
+
+
+def make_pack(
+    maps: Sequence[str], folder: str, *, name: str = "", licence: str | None = None, district_km: float | None = None,
+    every_days: int = 28, today: dt.date | None = None, progress: bool = False,
+) -> dict[str, Any]:  # fmt: skip
+    """Write the regions of `maps` (``.geoelastic``, ``.geox`` or tiles) and their catalogue into `folder`.
+
+    A map of more than `MOST_LOCATIONS` locations is cut into districts (`district_km`: every map, into districts of
+    this side; infinite: none). Regions whose bytes are those that the folder has stay as they are, with their date.
+    A map that does not keep the README's promise makes no pack; a district without enough crowd is left out.
+    """
+    target = Path(folder)
+    _metric.cache_clear()  # files may have changed since
+    cuts = list(_cuts(maps, district_km))
+    before = _before(target)
+    today = today or dt.date.today()
+    target.mkdir(parents=True, exist_ok=True)
+    made: list[Region] = []
+    left_out: dict[str, str] = {}
+    with progress_bar("regions", len(cuts), show=progress) as bar:
+        for k, cut in enumerate(cuts):
+            try:
+                made.append(_region(cut, target, before.get(cut.id), licence, today))
+            except (CheckError, InputError) as error:
+                if cut.part_of is None:
+                    raise
+                left_out[cut.id] = str(error)
+            bar.update(k + 1, note=cut.id)
+    if not made:
+        raise CheckError("no district has enough crowd to hide anybody: ask for larger ones")
+    Catalogue(name or target.resolve().name, every_days, tuple(made)).save(target)
+    kept = {region.file for region in made}
+    for path in target.glob("*.geox"):
+        if path.name not in kept and _OURS.fullmatch(path.name):
+            path.unlink()
+    changed = [r.id for r in made if before.get(r.id) is None or before[r.id].sha256 != r.sha256]
+    return {
+        "pack": str(target), "regions": [region.as_dict() for region in made], "changed": changed, "left_out": left_out,
+        "bytes": sum(region.bytes for region in made),
+    }  # fmt: skip
+
+
+def _cuts(maps: Sequence[str], district_km: float | None) -> Iterator[_Cut]:
+    if district_km is not None and district_km != float("inf"):
+        require_positive("district_km", district_km)
+    seen: set[str] = set()
+    for file in maps:
+        stem = Path(file).name.split(".")[0]
+        region = re.sub(r"[^a-z0-9_-]+", "-", stem.lower()).strip("-")
+        if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,47}", region):
+            raise InputError(f"a map in a pack must have a name of letters and digits, got {Path(file).name!r}")
+        if region in seen:
+            raise InputError(f"maps in a pack must have different names, got two called {region!r}")
+        seen.add(region)
+        metric = _metric(file)
+        if district_km == float("inf") or (district_km is None and metric.n <= MOST_LOCATIONS):
+            yield _Cut(region, stem, None, file, None)
+            continue
+        for district, area in districts(metric.grid.area, district_km or DISTRICT_KM).items():
+            yield _Cut(f"{region}-{district}", f"{stem} {district}", region, file, area)
+    if not seen:
+        raise InputError("a pack must have at least one map")
+
+
+@lru_cache(maxsize=1)
+def _metric(file: str) -> AnyMetric:
+    """The map, kept while its districts are cut."""
+    if not Path(file).exists():
+        raise FileError(f"{file}: no such file")
+    return load(file)
+
+
+def _before(folder: Path) -> dict[str, Region]:
+    """The regions that the folder has, if it is a pack."""
+    if not folder.exists():
+        return {}
+    if not folder.is_dir():
+        raise FileError(f"{folder}: must be a folder")
+    if not (folder / CATALOGUE).exists():
+        if any(folder.iterdir()):
+            raise FileError(f"{folder}: must be a pack, or empty, or not there yet")
+        return {}
+    return {region.id: region for region in read_catalogue(folder).regions}
+
+
+def _region(cut: _Cut, folder: Path, before: Region | None, licence: str | None, today: dt.date) -> Region:
+    content = _content(cut)
+    digest = hashlib.sha256(content).hexdigest()
+    path = folder / file_name(cut.id, digest)
+    if not path.exists() or hashlib.sha256(path.read_bytes()).hexdigest() != digest:
+        write_bytes(path, content)
+    try:
+        mechanism = load_mechanism(path)
+        found = verify(mechanism, require=README)
+        if not found["ok"]:
+            raise CheckError(
+                f"the map '{cut.id}' cannot be in a pack: {'; '.join([*found['faults'], *found['short']])}"
+            )
+    except Exception:
+        path.unlink(missing_ok=True)
+        raise
+    metric = mechanism.metric.whole()
+    same = before is not None and before.sha256 == digest
+    return Region(
+        id=cut.id, name=cut.name, part_of=cut.part_of, outline=_outline(metric.grid.area),
+        km=(metric.grid.area.width_m / 1000, metric.grid.area.height_m / 1000), locations=metric.n,
+        secrets=int(metric.secret.sum()), file=path.name, bytes=len(content), sha256=digest,
+        date=before.date if before is not None and same else today.isoformat(),
+        licence=(licence if licence is not None else credit_of(metric.info))[:1000],
+    )  # fmt: skip
+
+
+def _content(cut: _Cut) -> bytes:
+    """The region's file. A `.geox` that is whole and sharpened goes in as it is."""
+    if cut.area is None and is_portable(cut.file) and load_mechanism(cut.file).sharpened:
+        return Path(cut.file).read_bytes()
+    metric = _metric(cut.file)
+    if cut.area is not None:
+        return mechanism_bytes(ElasticMechanism(extract(metric, cut.area)))
+    whole = metric.whole()
+    if whole.relief is None or whole.relief.output != "mass":
+        whole = sharpened(replace(whole, relief=None))
+    return mechanism_bytes(ElasticMechanism(whole))
+
+
+def _outline(area: Area) -> tuple[tuple[float, float], ...]:
+    """Points along the border, once around from the south-west; sides of a plane are not straight in degrees."""
+    t = np.linspace(-0.5, 0.5, _CORNERS_A_SIDE, endpoint=False)
+    low, high = np.full_like(t, -0.5), np.full_like(t, 0.5)
+    x = np.concatenate([t, high, -t, low]) * area.width_m
+    y = np.concatenate([low, t, high, -t]) * area.height_m
+    lat, lon = area.to_latlon(x, y)
+    return tuple((round(float(a), 5), round(float(b), 5)) for a, b in zip(lat, lon, strict=True))
