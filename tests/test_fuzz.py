@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections import Counter
 from pathlib import Path
 from random import Random
 
@@ -46,11 +47,14 @@ class Faulty:
 
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")  # newer Pythons, about fork
-def test_errors_signals_hangs_and_greed_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_errors_signals_hangs_and_greed_are_found(monkeypatch: pytest.MonkeyPatch, jobs: int) -> None:
     monkeypatch.setattr(supervision, "CPU_S", 0.5)
-    tally = supervise([Faulty()], seed="x", until=time.monotonic() + 300, most=40)
+    tally = supervise([Faulty()], seed="x", until=time.monotonic() + 300, most=40, jobs=jobs)
     what = {failure.what.partition(" at ")[0]: failure.payload for failure in tally.failures.values()}
     assert what == {"KeyError": b"\x00", "signal SIGKILL": b"\x01", "more than 0.5 s": b"\x02", "MemoryError": b"\x03"}
     ends = tally.by_kind()["faulty"]
     assert ends["inputs"] == 40
     assert ends["fine"] == 40 - ends["FAILED"] > 10
+    made = Counter(Random(f"x/faulty/{number}").randrange(8) for number in range(40))
+    assert ends["fine"] == sum(made[number] for number in range(4, 8))  # each once, whoever ran it

@@ -28,13 +28,14 @@ def main() -> int:
     parser.add_argument("--seed", help="of the inputs (default: another one each time)")
     parser.add_argument("--inputs", type=int, help="stop after so many")
     parser.add_argument("--first", type=int, default=0, help="number of the first input")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="children at once (default: one a core)")
     parser.add_argument("--no-keep", action="store_true", help="do not write down what fails")
     options = parser.parse_args()
     seed = options.seed or os.urandom(6).hex()
     kinds = [KINDS[name] for name in options.only] if options.only else ALL
     warm_up(kinds)
     until = begun + 60 * options.minutes
-    tally = supervise(kinds, seed=seed, until=until, first=options.first, most=options.inputs)
+    tally = supervise(kinds, seed=seed, until=until, first=options.first, most=options.inputs, jobs=options.jobs)
     for key, failure in tally.failures.items():
         print(f"{key} ({tally.alike[key]} times)\n{failure.details}", file=sys.stderr)
         if not options.no_keep and len(failure.payload) <= _SMALL:

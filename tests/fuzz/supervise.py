@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A child that runs one damaged input after the other, and its parent, who knows which one it was when the child dies,
+"""Children that run one damaged input after the other, and their parent, who knows which one it was when a child dies,
 takes too long or wants too much.
 
 An input is made from (seed, kind, number), so a number is all that has to be written down before it is run.
@@ -21,8 +21,9 @@ import time
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from random import Random
 from typing import Any, Protocol
@@ -80,16 +81,32 @@ class Tally:
         return {kind: {"inputs": sum(ends.values()), **ends} for kind, ends in kinds.items()}
 
 
-def supervise(kinds: Sequence[Kind], *, seed: str, until: float, first: int = 0, most: int | None = None) -> Tally:
-    """Run inputs, one after the other and kinds in turn, until a time (monotonic) or `most` of them."""
-    tally, number = Tally(), first
+def supervise(
+    kinds: Sequence[Kind], *, seed: str, until: float, first: int = 0, most: int | None = None, jobs: int = 1
+) -> Tally:
+    """Run inputs, kinds in turn, in so many children at once, until a time (monotonic) or `most` of them."""
+    tally, end = Tally(), None if most is None else first + most
+    size = _INPUTS_A_CHILD if most is None else min(_INPUTS_A_CHILD, -(-most // jobs))
+    waiting, running = _blocks(first, end, size), list[_Child]()
     memory = "/dev/shm" if Path("/dev/shm").is_dir() else None
     # the parent's folder: a child that is killed could not remove its own
-    with mmap.mmap(-1, _STATE.size) as state, tempfile.TemporaryDirectory(prefix="fuzz-", dir=memory) as folder:
-        while time.monotonic() < until and (most is None or number - first < most):
-            last = number + _INPUTS_A_CHILD if most is None else min(number + _INPUTS_A_CHILD, first + most)
-            number = _one_child(kinds, seed, number, last, until, state, tally, Path(folder))
-    return tally
+    with tempfile.TemporaryDirectory(prefix="fuzz-", dir=memory) as folder:
+        while True:
+            while len(running) < jobs and time.monotonic() < until and (block := next(waiting, None)):
+                running.append(_Child(kinds, seed, block, until, Path(folder)))
+            if not running:
+                return tally
+            time.sleep(0.05)
+            for child in [child for child in running if child.ended(tally)]:
+                running.remove(child)
+                if child.left:
+                    waiting = chain([child.left], waiting)
+
+
+def _blocks(first: int, end: int | None, size: int) -> Iterator[range]:
+    while end is None or first < end:
+        yield range(first, first + size if end is None else min(first + size, end))
+        first += size
 
 
 def payload_of(kinds: Sequence[Kind], seed: str, number: int) -> tuple[Kind, bytes]:
@@ -98,57 +115,69 @@ def payload_of(kinds: Sequence[Kind], seed: str, number: int) -> tuple[Kind, byt
     return kind, kind.make(Random(f"{seed}/{kind.name}/{number}"))
 
 
-def _one_child(
-    kinds: Sequence[Kind],
-    seed: str,
-    number: int,
-    last: int,
-    until: float,
-    state: mmap.mmap,
-    tally: Tally,
-    folder: Path,
-) -> int:
-    """Inputs from `number` on in one child; returns the number to go on with."""
-    state[:] = _STATE.pack(number, 0.0)
-    reading, writing = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        os.close(reading)
-        _child(kinds, seed, number, last, until, state, writing, folder)
-    os.close(writing)
-    with os.fdopen(reading, "rb") as told:
-        os.set_blocking(told.fileno(), False)
-        ended = _watch(pid, state, told, lambda line: _hear(line, kinds, seed, tally))
-    if ended is None:
-        return _STATE.unpack(state[:])[0]
-    number = _STATE.unpack(state[:])[0]
-    kind, payload = payload_of(kinds, seed, number)
-    tally.outcomes[kind.name, "FAILED"] += 1
-    tally.add(Failure(kind.name, ended, payload))
-    return number + 1
+class _Child:
+    """A process that runs a block of inputs in a folder of its own, and what its parent knows of it."""
 
+    def __init__(self, kinds: Sequence[Kind], seed: str, block: range, until: float, folder: Path) -> None:
+        self._kinds, self._seed, self._block = kinds, seed, block
+        self.left = range(0)
+        self._state = mmap.mmap(-1, _STATE.size)
+        self._state[:] = _STATE.pack(block.start, 0.0)
+        self._rest, self._before, self._since = b"", -1, time.monotonic()
+        own = Path(tempfile.mkdtemp(dir=folder))
+        reading, writing = os.pipe()
+        self._pid = os.fork()
+        if self._pid == 0:
+            os.close(reading)
+            _child(kinds, seed, block, until, self._state, writing, own)
+        os.close(writing)
+        os.set_blocking(reading, False)
+        self._told = os.fdopen(reading, "rb")
 
-def _watch(pid: int, state: mmap.mmap, told: Any, hear: Callable[[bytes], None]) -> str | None:
-    """Wait for the child; None if it ended well, else what it died of."""
-    rest, before, since = b"", -1, time.monotonic()
-    while True:
-        found, status = os.waitpid(pid, os.WNOHANG)
-        rest += told.read() or b""
-        *lines, rest = rest.split(b"\n")
-        for line in lines:
-            hear(line)
+    def ended(self, tally: Tally) -> bool:
+        """Hear what it has to say; whether it has ended. Then `left` is what it has not come to."""
+        found, status = os.waitpid(self._pid, os.WNOHANG)
+        self._hear(tally)
+        number, begun = _STATE.unpack(self._state[:])
         if found:
-            if os.WIFSIGNALED(status):
-                return f"signal {signal.Signals(os.WTERMSIG(status)).name}"
-            return None if os.WEXITSTATUS(status) == 0 else f"exit {os.WEXITSTATUS(status)}"
-        number, begun = _STATE.unpack(state[:])
-        if number != before:
-            before, since = number, time.monotonic()
-        elif _cpu_seconds(pid) - begun > CPU_S or time.monotonic() - since > WALL_S:
-            os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
-            return f"more than {CPU_S:g} s"
-        time.sleep(0.1)
+            self._end(tally, number, _died_of(status))
+        elif number != self._before:
+            self._before, self._since = number, time.monotonic()
+        elif _cpu_seconds(self._pid) - begun > CPU_S or time.monotonic() - self._since > WALL_S:
+            os.kill(self._pid, signal.SIGKILL)
+            os.waitpid(self._pid, 0)
+            self._end(tally, number, f"more than {CPU_S:g} s")
+            return True
+        return bool(found)
+
+    def _end(self, tally: Tally, number: int, died_of: str) -> None:
+        if died_of:
+            kind, payload = payload_of(self._kinds, self._seed, number)
+            tally.outcomes[kind.name, "FAILED"] += 1
+            tally.add(Failure(kind.name, died_of, payload))
+            self.left = range(number + 1, self._block.stop)
+        self._told.close()
+        self._state.close()
+
+    def _hear(self, tally: Tally) -> None:
+        *lines, self._rest = (self._rest + (self._told.read() or b"")).split(b"\n")
+        for line in lines:
+            message = json.loads(line)
+            if "failed" in message:
+                kind, payload = payload_of(self._kinds, self._seed, message["failed"])
+                tally.outcomes[kind.name, "FAILED"] += 1
+                tally.add(Failure(kind.name, message["what"], payload, message["details"]))
+            else:
+                for kind_name, outcome, count in message["outcomes"]:
+                    tally.outcomes[kind_name, outcome] += count
+                tally.peak_bytes = max(tally.peak_bytes, message["peak_bytes"])
+
+
+def _died_of(status: int) -> str:
+    """What a process that ended died of; nothing if it ended well."""
+    if os.WIFSIGNALED(status):
+        return f"signal {signal.Signals(os.WTERMSIG(status)).name}"
+    return "" if os.WEXITSTATUS(status) == 0 else f"exit {os.WEXITSTATUS(status)}"
 
 
 def _cpu_seconds(pid: int) -> float:
@@ -156,27 +185,8 @@ def _cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _hear(line: bytes, kinds: Sequence[Kind], seed: str, tally: Tally) -> None:
-    message = json.loads(line)
-    if "failed" in message:
-        kind, payload = payload_of(kinds, seed, message["failed"])
-        tally.outcomes[kind.name, "FAILED"] += 1
-        tally.add(Failure(kind.name, message["what"], payload, message["details"]))
-    else:
-        for kind_name, outcome, count in message["outcomes"]:
-            tally.outcomes[kind_name, outcome] += count
-        tally.peak_bytes = max(tally.peak_bytes, message["peak_bytes"])
-
-
 def _child(
-    kinds: Sequence[Kind],
-    seed: str,
-    number: int,
-    last: int,
-    until: float,
-    state: mmap.mmap,
-    writing: int,
-    folder: Path,
+    kinds: Sequence[Kind], seed: str, block: range, until: float, state: mmap.mmap, writing: int, folder: Path
 ) -> None:
     code = 1
     try:
@@ -185,7 +195,7 @@ def _child(
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         warnings.simplefilter("error")  # a line on stderr that nobody asked for
         with os.fdopen(writing, "w", encoding="utf-8") as telling:
-            _run_all(kinds, seed, number, last, until, state, telling, folder)
+            _run_all(kinds, seed, block, until, state, telling, folder)
         code = 0
     except BaseException:
         traceback.print_exc()
@@ -194,14 +204,7 @@ def _child(
 
 
 def _run_all(
-    kinds: Sequence[Kind],
-    seed: str,
-    number: int,
-    last: int,
-    until: float,
-    state: mmap.mmap,
-    telling: Any,
-    folder: Path,
+    kinds: Sequence[Kind], seed: str, block: range, until: float, state: mmap.mmap, telling: Any, folder: Path
 ) -> None:
     outcomes: Counter[tuple[str, str]] = Counter()
     begun = _resident()
@@ -211,7 +214,9 @@ def _run_all(
         outcomes.clear()
         print(json.dumps({"outcomes": told, "peak_bytes": _resident() - begun}), file=telling, flush=True)
 
-    while number < last and time.monotonic() < until:
+    for number in block:
+        if time.monotonic() >= until:
+            break
         kind, payload = payload_of(kinds, seed, number)
         state[:] = _STATE.pack(number, time.process_time())
         try:
@@ -219,10 +224,7 @@ def _run_all(
         except Exception as error:
             found = {"failed": number, "what": described(error), "details": traceback.format_exc()[-3000:]}
             print(json.dumps(found), file=telling, flush=True)
-        number += 1
         tell()  # now: it might not live to tell later
-    state[:] = _STATE.pack(number, time.process_time())
-    tell()
 
 
 def described(error: BaseException) -> str:

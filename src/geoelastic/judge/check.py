@@ -14,6 +14,8 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from ..errors import FileError, require_count
 from ..levels import LEVEL_BITS, IntArray
 from ..mechanism.elastic import ElasticMechanism
@@ -107,9 +109,11 @@ def _weights_hold(exponent: Fraction) -> bool:
     factor is below e^x, and the table goes on with half of itself."""
     x = exponent / 2**LEVEL_BITS
     up, down = (1 + x + x * x / 2).as_integer_ratio()
-    weights = [int(weight) for weight in make_weights(exponent).table]
-    after: list[int] = [*weights[1:], weights[0] // 2]  # 2^31, so that half of it is whole
-    return all(below <= weight and weight * down <= up * below for weight, below in zip(weights, after, strict=True))
+    weights = make_weights(exponent).table
+    if not (weights.min() > 0 and weights[0] == 2**31 >= weights.max() and max(up, down) < 2**31):
+        return False  # it starts at 2^31, so half of it is whole, and no product below is too long for 64 bits
+    after = np.append(weights[1:], weights[0] // 2)
+    return bool(np.all((after <= weights) & (weights * down <= up * after)))
 
 
 def _verdict(faults: list[str], short: list[str], require: Policy | None) -> str:

@@ -11,14 +11,13 @@ import math
 import os
 import tomllib
 from dataclasses import dataclass, field, fields, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..errors import FileError, InputError
-from ..levels import LN2, IntArray, level_to_units, units_to_level, units_to_mass
+from ..levels import LN2, level_to_units, units_to_level, units_to_mass
 from ..mass import Quadratic, Requirement, requirement_from_dict
 from ..metric import Metric
 from ..store import schema
@@ -63,7 +62,7 @@ class Policy:
         return short
 
     def _less_asked(self, metric: Metric) -> list[str]:
-        ours = _table(self.requirement, self.l_from, self.l_top)
+        ours = self.requirement.table(self.l_from, self.l_top)
         theirs = metric.requirement.table(metric.l_from, metric.l_top)
         first = max(level_to_units(self.l_from), level_to_units(metric.l_from))
         last = ours.size if theirs.size >= ours.size else theirs.size - 1  # its last entry asks for part of a unit
@@ -83,11 +82,6 @@ class Policy:
         if not claim.mass_per_km2 <= most:
             return [f"it states {claim.mass_per_km2:.4g} units of mass a square kilometre, more than {most:.4g}"]
         return []
-
-
-@lru_cache(maxsize=8)
-def _table(requirement: Requirement, l_from: float, l_top: float) -> IntArray:
-    return requirement.table(l_from, l_top)
 
 
 #: What the README promises.

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,9 @@ class Requirement:
     def table(self, l_from: float, l_top: float) -> IntArray:
         """Entry D: the mass units that the ball of integer radius D must hold, 0 below `l_from`, up to D =
         floor(l_top)."""
+        return _table(self, l_from, l_top).copy()
+
+    def _make_table(self, l_from: float, l_top: float) -> IntArray:
         if not 0 <= l_from <= l_top <= MAX_LEVEL:
             raise InputError(f"levels must satisfy 0 <= l_from <= l_top <= {MAX_LEVEL:g}, got {l_from!r} and {l_top!r}")
         first, last = level_to_units(l_from), level_to_units(l_top)
@@ -67,6 +71,12 @@ class Requirement:
     def to_dict(self) -> dict[str, Any]:
         """Plain data for the manifest of a file."""
         raise AssertionError("a requirement defines to_dict()")
+
+
+@lru_cache(maxsize=8)
+def _table(requirement: Requirement, l_from: float, l_top: float) -> IntArray:
+    """Who verifies asks for the same table several times, and one takes longer than all else on a small map."""
+    return requirement._make_table(l_from, l_top)
 
 
 @dataclass(frozen=True)

@@ -44,8 +44,9 @@ def in_parts(
     size += -size % _MULTIPLE
     parts = [items[first : first + size] for first in range(0, max(len(items), 1), size)]
     results: list[Result] = []
-    with ThreadPoolExecutor(worker_count(workers)) as pool:
-        for part, result in zip(parts, pool.map(function, parts), strict=True):
+    threads = min(worker_count(workers), len(parts))
+    with ThreadPoolExecutor(threads) as pool:  # which starts none before it is given something
+        for part, result in zip(parts, (map if threads == 1 else pool.map)(function, parts), strict=True):
             results.append(result)
             done += len(part)
             if bar is not None:

@@ -14,6 +14,7 @@ The numerator has one bend, at r = t e^-a, and on either side of it the quotient
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -92,9 +93,7 @@ def _sums(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """N, and the least and largest that R can be, at the locations `ends`; 0 at all others."""
     far = reach << LEVEL_BITS
-    weights = make_weights(WHOLE)
-    units = np.arange(2 * far)
-    weight = np.ldexp(weights.table[units % weights.period].astype(np.float64), -31 - units // weights.period)
+    weight = _weights_up_to(2 * far)
     parts = in_parts(
         lambda some: kernels.sums_up_to(*graph, measure, weight, far, some), ends, workers=workers, bar=bar
     )
@@ -103,6 +102,13 @@ def _sums(
         values[ends] = np.concatenate([part[k] for part in parts])
     kept = within * weight[far]
     return exact - kept, kept, kept + beyond
+
+
+@lru_cache(maxsize=len(REACHES))
+def _weights_up_to(units: int) -> FloatArray:
+    """w(D) for every D below `units`, in double precision, which holds them exactly."""
+    weights, distance = make_weights(WHOLE), np.arange(units)
+    return np.ldexp(weights.table[distance % weights.period].astype(np.float64), -31 - distance // weights.period)
 
 
 def _spent(
