@@ -119,8 +119,8 @@ class Line:
 
     def throw_darts(self, random: RandomSource, count: int) -> list[int]:
         """`count` locations. Darts that are thrown together share a frontier, which the later ones begin with. Those
-        that are not begin with the first one again, even if the line is known farther: the bits that a report takes must
-        not depend on reports before it."""
+        that are not begin with the first one again, even if the line is known farther: the bits that a report takes
+        must not depend on reports before it."""
         _, first_bound, first_scale, _ = self._stages[0]
         hit: list[int] = []
         stage = 0
