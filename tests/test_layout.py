@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from geoelastic import _kernels as kernels
 from geoelastic.errors import InputError
-from geoelastic.locations import Grid, adaptive, from_exponents, split, uniform
+from geoelastic.locations import Grid, adaptive, around, from_exponents, split, uniform
 from reference.layouts import length, mean_distance, neighbour_pairs, touch
 
 ORIGIN = (48.85, 2.35)
@@ -132,3 +132,21 @@ def test_mean_distance_near_is_exact(pair):
 def test_mean_distance_far_is_right_to_its_stated_tolerance():
     for pair in (((0, 0, 4), (0, 32, 4)), ((0, 0, 8), (50, 50, 2)), ((0, 0, 1), (64, 3, 8))):
         assert kernels.mean_distance(*pair[0], *pair[1]) == pytest.approx(mean_distance(*pair), rel=1e-5)
+
+
+@given(shapes, st.booleans())
+@settings(max_examples=15)
+def test_neighbours_by_arrays_are_those_of_the_kernels(shape, fenced):
+    rows, cols, seed = shape
+    locations, _ = leaves(rows, cols, seed)
+    group = (np.random.default_rng(seed).integers(0, 6, locations.n) == 0).astype(np.int32) * fenced
+    square, widest = (locations.row, locations.col, locations.size), int(locations.size.max())
+    touch = around.touching(locations.owner, locations.n)
+    kernel = kernels.touching(locations.owner, *square, widest)
+    for mine, theirs in zip(touch, kernel, strict=True):
+        assert mine.dtype == theirs.dtype
+        assert np.array_equal(mine, theirs)
+    both = around.neighbours(touch, square, group), kernels.neighbours(*kernel, *square, group, widest)
+    for mine, theirs in zip(*both, strict=True):
+        assert mine.dtype == theirs.dtype
+        assert np.array_equal(mine, theirs)

@@ -4,7 +4,7 @@
 What it promises: functions of arrays and scalars; no Python objects, no I/O, no randomness, no floating point on any
 path from a distance to a report (but for traces, where its rounding is bounded and paid for); the same result on every
 machine and for every number of threads (each call is single-threaded and releases the interpreter's lock; callers
-split the work). Compiled on first use and cached on disk.
+split the work). Compiled when there is enough to do, and cached on disk (`_compile`).
 
 What callers must do: pass C-contiguous arrays of the stated types (CSR graphs: `start` int64 of n + 1, `index` and
 `weight` int32; masses int64; requirement tables int64), indices in range and non-negative weights: nothing is checked
@@ -13,6 +13,7 @@ here. `buckets` is a power of two larger than every weight.
 Each kernel has a slow, obviously right twin in ``tests/reference``.
 """
 
+from ._compile import when_compiling
 from .ascent import (
     LIMIT_BITS,
     LONGER,
@@ -123,6 +124,7 @@ __all__ = [
     "touching",
     "trace_weights",
     "unpack_leaves",
+    "when_compiling",
     "within",
     "within_workspace",
     "workspace",

@@ -11,8 +11,8 @@ done with that.
 import math
 
 import numpy as np
-from numba import njit
 
+from ._compile import kernel
 from .paths import UNREACHABLE
 
 #: Fractional bits of an edge's factor, its *rise*; a rise of 0 is no edge, and none is larger than this.
@@ -28,51 +28,37 @@ _MOST_LIMIT = np.int64(2**31 - 2)
 _BEYOND, _NEAR = 1.8, 20.0
 
 
-@njit(cache=True, nogil=True)
 def raise_edges(start, index, weight, rise):
     """The graph whose edges are floor(rise x weight / 2^RISE_BITS), without those of rise 0: start, index, weight.
 
-    `rise`: one a pair i < j, in the order of the rows. Rows are in increasing order, so the lesser neighbours of a
-    vertex come first in its row and are met in order.
+    `rise`: one a pair i < j, in the order of the rows.
     """
-    n = start.size - 1
-    met = start[:-1].copy()
-    factor = np.empty(index.size, np.int32)
-    edge = 0
-    begin = np.zeros(n + 1, np.int64)
-    for i in range(n):
-        for a in range(met[i], start[i + 1]):
-            factor[a] = factor[met[index[a]]] = rise[edge]
-            met[index[a]] += 1
-            edge += 1
-        kept = 0
-        for a in range(start[i], start[i + 1]):
-            kept += factor[a] > 0
-        begin[i + 1] = begin[i] + kept
-    target, level = np.empty(begin[n], np.int32), np.empty(begin[n], np.int32)
-    used = 0
-    for a in range(index.size):
-        if factor[a] > 0:
-            target[used], level[used] = index[a], (np.int64(weight[a]) * factor[a]) >> RISE_BITS
-            used += 1
-    return begin, target, level
+    there, back = _both_ways(start, index)
+    factor = np.empty(index.size, np.int64)
+    factor[there] = factor[back] = rise
+    kept = factor > 0
+    begin = np.concatenate([[0], np.cumsum(kept)])[start]
+    return begin, index[kept], ((weight[kept] * factor[kept]) >> RISE_BITS).astype(np.int32)
 
 
-@njit(cache=True, nogil=True)
 def least_of_both(start, index, value):
     """The lesser value of the two arcs of each pair i < j, in the order of the rows."""
-    met = start[:-1].copy()
-    least = np.empty(index.size // 2, value.dtype)
-    edge = 0
-    for i in range(start.size - 1):
-        for a in range(met[i], start[i + 1]):
-            least[edge] = min(value[a], value[met[index[a]]])
-            met[index[a]] += 1
-            edge += 1
-    return least
+    there, back = _both_ways(start, index)
+    return np.minimum(value[there], value[back])
 
 
-@njit(cache=True, nogil=True)
+def _both_ways(start, index):
+    """The arcs i to j and j to i of each pair i < j, in the order of the rows, which are in increasing order."""
+    from scipy.sparse import csr_matrix
+
+    n = start.size - 1
+    # by columns and then rows, the arcs that are k-th by rows and then columns come k-th the other way round
+    back = csr_matrix((np.arange(index.size), index, start), shape=(n, n)).tocsc().data
+    there = np.flatnonzero(np.repeat(np.arange(n), np.diff(start)) < index)
+    return there, back[there]
+
+
+@kernel
 def rise_limits(start, index, weight, mass, buckets, table, sources):
     """For each arc, the least (due level of y) / (distance of y) over all sources and all y behind it in the source's
     tree, rounded down; or STAYS or LONGER."""
@@ -102,7 +88,7 @@ def rise_limits(start, index, weight, mass, buckets, table, sources):
     return limit
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def shorten_paths(start, index, full, mass, buckets, table, sources):
     """From each source in turn, as long as its ball falls short of the table: one path that ends just too late is made
     short enough, edge by edge in proportion. Edges begin at their `full` weight. Returns the rise of each pair i < j,
@@ -110,7 +96,9 @@ def shorten_paths(start, index, full, mass, buckets, table, sources):
     """
     space = _tree_workspace(start.size - 1, index.size, buckets)
     weight, twin = full.copy(), _twins(start, index)
-    rise = np.full(index.size, 1 << RISE_BITS, np.uint8)
+    rise = np.empty(index.size, np.uint8)
+    for a in range(index.size):
+        rise[a] = 1 << RISE_BITS
     short = np.zeros(sources.size, np.bool_)
     top = np.int64(table.size - 1)
     for s in range(sources.size):
@@ -128,10 +116,16 @@ def shorten_paths(start, index, full, mass, buckets, table, sources):
             if not arrived:
                 short[s] = True
                 break
-    return least_of_both(start, index, rise), short
+    of_pair, pair = np.empty(index.size // 2, np.uint8), 0
+    for i in range(start.size - 1):
+        for a in range(start[i], start[i + 1]):
+            if index[a] > i:
+                of_pair[pair] = rise[a]
+                pair += 1
+    return of_pair, short
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _cheapest(mass, dist, order, count, due):
     """The vertex beyond `due` that brings much mass for little: the largest sqrt(mass) / (what it comes too late by);
     -1 if there is none."""
@@ -145,7 +139,7 @@ def _cheapest(mass, dist, order, count, due):
     return end
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _shorten(end, due, full, weight, rise, twin, dist, parent, via):
     """Multiply the edges of the path to `end` by due / its length, rounded down. Returns whether it arrives by `due`,
     which edges of the least rise may prevent."""
@@ -162,7 +156,7 @@ def _shorten(end, due, full, weight, rise, twin, dist, parent, via):
     return length <= due
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _twins(start, index):
     """Each arc's other direction."""
     met = start[:-1].copy()
@@ -175,7 +169,7 @@ def _twins(start, index):
     return twin
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _first_missed(mass, table, dist, order, count):
     """The first level that a ball does not cover; the table's size if there is none."""
     inside, due = np.int64(0), np.int64(0)
@@ -188,7 +182,7 @@ def _first_missed(mass, table, dist, order, count):
     return due
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _tree_workspace(vertices, arcs, buckets):
     """Arrays of a search that remembers its ways: dist, parent, via (the arc from the parent), order, and the queue's
     head, entry_vertex, entry_next."""
@@ -197,13 +191,13 @@ def _tree_workspace(vertices, arcs, buckets):
         np.empty(vertices, np.int32),
         np.empty(vertices, np.int32),
         np.empty(vertices, np.int32),
-        np.full(buckets, -1, np.int32),
+        np.full(buckets, np.int32(-1), np.int32),
         np.empty(arcs + 1, np.int32),
         np.empty(arcs + 1, np.int32),
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _grow_tree(
     start, index, weight, mass, source, top, enough, dist, parent, via, order, head, entry_vertex, entry_next
 ):
@@ -241,9 +235,10 @@ def _grow_tree(
     return count, used
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _clear_tree(entries, dist, parent, via, order, head, entry_vertex, entry_next):
     """Make the workspace ready for the next source."""
-    head[:] = -1
+    for slot in range(head.size):
+        head[slot] = -1
     for e in range(entries):
         dist[entry_vertex[e]] = UNREACHABLE

@@ -8,8 +8,8 @@ its vertices by distance, and what is read off it does not depend on how it was 
 import math
 
 import numpy as np
-from numba import njit
 
+from ._compile import kernel
 from .paths import SETTLED, begin, clear, close_by, expand
 from .tides import TOGETHER, tide, tide_workspace
 
@@ -25,14 +25,12 @@ NEAREST = 0.2
 MOST = -1.0
 
 
-@njit(cache=True, nogil=True)
 def ratios(start, index, weight, mass, buckets, table, sources, kind):
     """For each source, the least m(B_D) / table[D] over the levels where the table asks for mass. `kind`: see
     `lane_kind`."""
-    return _balls(start, index, weight, mass, buckets, table, sources, np.int64(2**62), 0.0, kind)[0]
+    return balls(start, index, weight, mass, buckets, table, sources, 2**62, 0.0, kind)[0]
 
 
-@njit(cache=True, nogil=True)
 def shrink_factors(start, index, weight, mass, buckets, table, sources, exponent, kind):
     """For each vertex, the least r(x)^(exponent / rho^2) over the sources x that fall short (r < 1) and whose violating
     ball holds it, rho of the ball's radius away from x.
@@ -40,12 +38,21 @@ def shrink_factors(start, index, weight, mass, buckets, table, sources, exponent
     Every path from x begins near x, where few other paths pass: shrinking there brings most into this ball for what it
     costs the others. Returns the factors (1 where nothing falls short) and which sources fall short.
     """
-    least, move = _balls(start, index, weight, mass, buckets, table, sources, table[-1], exponent, kind)
-    return np.exp(move), least < 1.0
+    least, move = balls(start, index, weight, mass, buckets, table, sources, int(table[-1]), exponent, kind)
+    return exponentials(move), least < 1.0
 
 
-@njit(cache=True, nogil=True)
-def _balls(start, index, weight, mass, buckets, table, sources, enough, exponent, kind):
+@kernel
+def exponentials(values):
+    """e^value of each: the C library's, which unlike numpy's does not depend on the processor."""
+    out = np.empty(values.size, np.float64)
+    for k in range(values.size):
+        out[k] = math.exp(values[k])
+    return out
+
+
+@kernel
+def balls(start, index, weight, mass, buckets, table, sources, enough, exponent, kind):
     """Least ratios of all sources, and the logarithms of the factors by which vertices are to shrink.
 
     A search alone stops once its mass is `enough`: from there on, every ratio is at least enough / table[-1].
@@ -73,7 +80,7 @@ def _balls(start, index, weight, mass, buckets, table, sources, enough, exponent
     return least, move
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _alone(start, index, weight, mass, source, top, enough, space, near, away):
     """Fill `near` and `away` with the vertices of one ball by distance, and their distances. Returns their number."""
     dist, head, entry_vertex, entry_next, order, state = space
@@ -86,7 +93,7 @@ def _alone(start, index, weight, mass, source, top, enough, space, near, away):
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _columns(rows, many):
     """Rows of TOGETHER lanes, end to end, as one row a lane."""
     columns = np.empty((TOGETHER, many), rows.dtype)
@@ -98,7 +105,7 @@ def _columns(rows, many):
     return columns
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _by_distance(region, distance, top, digit, some, near, away):
     """Fill `near` and `away` with the region's vertices up to `top` by distance. Returns their number.
 
@@ -122,17 +129,18 @@ def _by_distance(region, distance, top, digit, some, near, away):
         digits = np.uint64(distance[k]) & mask
         away[np.uint64(low[digits])] = k
         low[digits] += np.uint32(1)
-    some[:count] = away[:count]
+    for j in range(count):
+        some[j] = away[j]
     for j in range(count):
         k = np.uint64(some[j])
         d = np.uint64(distance[k])
         place = np.uint64(high[d >> digit])
         near[place], away[place] = region[k], d
         high[d >> digit] += np.uint32(1)
-    return count
+    return np.int64(count)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _look(mass, near, away, count, table, exponent, move):
     """The least ratio of one ball; if it falls short, `move` is lowered in it."""
     ratio, level = _least_ratio(mass, near, away, count, table)
@@ -141,7 +149,7 @@ def _look(mass, near, away, count, table, exponent, move):
     return ratio
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _least_ratio(mass, near, away, count, table):
     """Walk the jumps of m(B_D): just before each jump the ball is as light, for its level, as it gets."""
     inside = np.int64(0)
@@ -163,7 +171,7 @@ def _least_ratio(mass, near, away, count, table):
     return least, level
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _shrink(near, away, count, ratio, level, exponent, move):
     """Lower `move`, the logarithm of a factor, around a source whose ratio is below 1 at `level`."""
     at_radius = exponent * math.log(max(min(ratio, ALMOST_ONE), 1e-9))

@@ -2,25 +2,23 @@
 """Edge weights of a conformal metric: length times the mean of two local scales, in fixed point."""
 
 import numpy as np
-from numba import njit
+
+from ._compile import kernel
 
 #: Fractional bits of a local scale, which is in level units per half cell; lengths have 8 (see `layout`).
 SCALE_BITS = 8
 SHIFT = 8 + SCALE_BITS + 1
 
 
-@njit(cache=True, nogil=True)
 def conformal_weights(start, index, length, scale):
     """weight(i, j) = floor(length x (scale_i + scale_j) / 2^17): exact in 64-bit integers, and in doubles below
     2^53."""
-    weight = np.empty(index.size, np.int32)
-    for i in range(start.size - 1):
-        for a in range(start[i], start[i + 1]):
-            weight[a] = (np.int64(length[a]) * (np.int64(scale[i]) + scale[index[a]])) >> SHIFT
-    return weight
+    wide = scale.astype(np.int64)
+    both = np.repeat(wide, np.diff(start)) + wide[index]
+    return ((length * both) >> SHIFT).astype(np.int32)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def share(start, index, value):
     """Each vertex's value averaged with the mean of its neighbours' values; NaN is unknown, and 0 where nothing is
     known."""

@@ -12,12 +12,13 @@ they add nothing.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ._compile import kernel
 
 __all__ = ["coverage"]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add_part(buffer, row, xa, xb, dy, cols):
     """One part of an edge inside one row, from xa to xb, signed height dy, split at the columns."""
     if xa > xb:
@@ -54,7 +55,7 @@ def _add_part(buffer, row, xa, xb, dy, cols):
         buffer[row, col + 1] += part * f
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add_edge(buffer, x0, y0, x1, y1, sign, rows, cols):
     """One edge, in cells from the buffer's corner, split at the rows. An upward edge has its polygon on the left."""
     if y0 == y1:
@@ -75,7 +76,7 @@ def _add_edge(buffer, x0, y0, x1, y1, sign, rows, cols):
             _add_part(buffer, row, xa, xb, sign * (b - a), cols)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _box(x, y, begin, end, rows, cols):
     """Rows and columns that points begin..end may touch, inside the grid: (row, row past, col, col past)."""
     x_lo = x_hi = x[begin]
@@ -92,14 +93,14 @@ def _box(x, y, begin, end, rows, cols):
     return r0, r1, c0, c1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _grow(old, used):
     new = np.empty(2 * old.size, old.dtype)
     new[:used] = old[:used]
     return new
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def coverage(x, y, ring_start, area_start, ring_sign, rows, cols, least):
     """(area index, cell index, covered cells) of every cell of which an area covers more than `least` cells.
 

@@ -9,7 +9,8 @@ much work is done: in the end no lane of any row can be improved, which makes it
 """
 
 import numpy as np
-from numba import njit
+
+from ._compile import kernel
 
 LANES = 64
 #: In an array of lanes: not reached so far. Far from overflow when a weight is added.
@@ -26,7 +27,7 @@ _LIMIT, _QUEUED, REACHED = 0, 1, 2
 _UNSEEN, _OUT, _BEYOND = np.int32(-2), np.int32(-1), np.int32(2**30)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def lane_workspace(vertices):
     """Arrays of one search: dist (a row of lanes a vertex, end to end), reached, bucket, after, before, head, state."""
     return (
@@ -40,7 +41,7 @@ def lane_workspace(vertices):
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def lanes_begin(sources, dist, reached, bucket, after, before, head, state):
     """Put each source at distance 0 in its lane. There are at most LANES; lanes left over repeat the last one."""
     state[:] = 0
@@ -50,7 +51,7 @@ def lanes_begin(sources, dist, reached, bucket, after, before, head, state):
         _put(v, _BEYOND, reached, bucket, after, before, head, state)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _put(v, where, reached, bucket, after, before, head, state):
     """Put a vertex into a bucket; out of the one it is in, if that is a later one."""
     v, old = np.uint64(v), bucket[np.uint64(v)]
@@ -70,7 +71,7 @@ def _put(v, where, reached, bucket, after, before, head, state):
     state[_QUEUED] += where != _BEYOND
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _take(v, bucket, after, before, head, state):
     """Take a vertex out of its bucket."""
     previous, following = before[v], after[v]
@@ -84,12 +85,12 @@ def _take(v, bucket, after, before, head, state):
     bucket[v] = _OUT
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _slot(where):
     return np.uint64(_BUCKETS) if where == _BEYOND else np.uint64(where & (_BUCKETS - 1))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def lanes_expand(start, index, weight, dist, reached, bucket, after, before, head, state, limit):
     """Make every distance up to `limit` final, in all lanes; larger ones are upper bounds. Can be continued."""
     here = state[_LIMIT] >> _SHIFT
@@ -118,7 +119,7 @@ def lanes_expand(start, index, weight, dist, reached, bucket, after, before, hea
                 _put(index[a], where, reached, bucket, after, before, head, state)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _improves(row, weight, dist, at):
     """Whether a row and an edge from it improve any of the lanes from `at` on."""
     changed = np.int32(0)
@@ -128,7 +129,7 @@ def _improves(row, weight, dist, at):
     return changed != 0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _due(row, weight, dist, at, limit, here):
     """Improve the lanes from `at` on by a row and an edge from it. Returns the bucket in which that vertex is due."""
     least, most = FAR, np.int32(0)
@@ -142,7 +143,7 @@ def _due(row, weight, dist, at, limit, here):
     return max(np.int64(most) >> _SHIFT, here)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def lanes_clear(dist, reached, bucket, after, before, head, state):
     """Make the workspace ready for the next sources."""
     for k in range(state[REACHED]):

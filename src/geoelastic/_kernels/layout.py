@@ -4,13 +4,14 @@
 import math
 
 import numpy as np
-from numba import njit
+
+from ._compile import kernel
 
 #: Lengths are in half cells with this many fractional bits.
 LENGTH_BITS = 8
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def centre_distance(row_a, col_a, size_a, row_b, col_b, size_b):
     """floor(2^LENGTH_BITS x distance of two leaf centres in half cells).
 
@@ -21,7 +22,7 @@ def centre_distance(row_a, col_a, size_a, row_b, col_b, size_b):
     return np.int64(math.sqrt(float((np.int64(dx) * dx + np.int64(dy) * dy) << (2 * LENGTH_BITS))))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _ring(owner, row, col, size, out):
     """Distinct leaves that touch a leaf (by a side or a corner), in order of first meeting; returns how many."""
     rows, cols = owner.shape
@@ -46,7 +47,7 @@ def _ring(owner, row, col, size, out):
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def touching(owner, row, col, size, widest):
     """CSR of touching leaves, each row in increasing order. `widest`: largest size, which bounds a row's length."""
     n = row.size
@@ -61,7 +62,7 @@ def touching(owner, row, col, size, widest):
     return start, index[: start[n]].copy()
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _with_room(array, used, more):
     """The array, or a longer copy, with room for `more` entries after those that are used."""
     if used + more <= array.size:
@@ -71,7 +72,7 @@ def _with_room(array, used, more):
     return longer
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _second_ring(i, start, index, row, col, size, seen, out):
     """Neighbours of leaf i: those that touch it, and those that touch these unless a step in between is as short.
 
@@ -110,7 +111,7 @@ def _second_ring(i, start, index, row, col, size, seen, out):
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def neighbours(start, index, row, col, size, group, widest):
     """CSR of the neighbour graph (symmetric, rows in increasing order) with integer lengths.
 
@@ -142,31 +143,31 @@ def neighbours(start, index, row, col, size, group, widest):
     return begin, target, length
 
 
-@njit(cache=True, nogil=True)
 def lengths_between(start, index, place):
     """floor(distance) of the places of neighbours, (n, 2) in half cells with LENGTH_BITS fractional bits: as exact as
     `centre_distance`."""
-    length = np.empty(index.size, np.int32)
-    for i in range(start.size - 1):
-        for a in range(start[i], start[i + 1]):
-            dx = np.int64(place[i, 0]) - place[index[a], 0]
-            dy = np.int64(place[i, 1]) - place[index[a], 1]
-            length[a] = np.int64(math.sqrt(float(dx * dx + dy * dy)))
-    return length
+    at = place.astype(np.int64)
+    dx, dy = (np.repeat(at, np.diff(start), axis=0) - at[index]).T
+    return np.sqrt((dx * dx + dy * dy).astype(np.float64)).astype(np.int32)
 
 
-@njit(cache=True, nogil=True)
 def paint_owner(rows, cols, row, col, size):
     """The leaf of each cell."""
     owner = np.full((rows, cols), -1, np.int32)
-    for i in range(row.size):
-        for r in range(row[i], row[i] + size[i]):
-            for c in range(col[i], col[i] + size[i]):
-                owner[r, c] = i
+    number = np.arange(row.size, dtype=np.int32)
+    for side in np.unique(size):
+        mine = number[size == side]
+        if side < 8:
+            for r in range(side):
+                for c in range(side):
+                    owner[row[mine] + r, col[mine] + c] = mine
+        else:
+            for i in mine.tolist():
+                owner[row[i] : row[i] + side, col[i] : col[i] + side] = i
     return owner
 
 
-@njit(cache=True, nogil=True)
+@kernel(small=2**16)
 def unpack_leaves(rows, cols, exponents):
     """South-west cells of leaves given in Z-order by the exponents of their sides; False if they do not tile the
     grid.

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ._compile import kernel
 
 __all__ = ["parse_lines"]
 
@@ -13,7 +14,7 @@ _COMMA, _MINUS, _POINT, _ZERO = (ord(letter) for letter in ",-.0")
 _WAY, _TAGS, _CHANGED, _CORNERS, _X, _Y = (ord(letter) for letter in "wTtNxy")
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _number(text, i):
     """The decimal number at `i`, NaN if there is none, and what follows it.
 
@@ -37,7 +38,7 @@ def _number(text, i):
     return (-value if negative else value), i
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _digits(text, i, value):
     """The digits from `i` on, written after those of `value`, and what follows them."""
     while _ZERO <= text[i] <= _ZERO + 9:
@@ -46,7 +47,7 @@ def _digits(text, i, value):
     return value, i
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def parse_lines(text, count):
     """Objects as libosmium writes them: ``n1 Ta=b x1.5 y2`` and ``w2 Ta=b Nn1x1.5y2,n3xy``, other fields between.
 

@@ -2,12 +2,12 @@
 """Places near one another share a search: who joins whom, and is a far vertex within a distance of a neighbour?"""
 
 import numpy as np
-from numba import njit
 
-from .paths import SETTLED, UNREACHABLE, begin, clear, expand, workspace
+from ._compile import kernel
+from .paths import SETTLED, SMALL, UNREACHABLE, begin, clear, expand, workspace
 
 
-@njit(cache=True, nogil=True)
+@kernel(small=SMALL)
 def cover(start, index, weight, buckets, sources, own, radius):
     """The first centre within `radius` of each source, and how far it is: (its place among the sources, distance).
 
@@ -36,7 +36,7 @@ def cover(start, index, weight, buckets, sources, own, radius):
     return centre, away
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def within_workspace(vertices, arcs, buckets):
     """Arrays of `within`: distance from the target, heads of buckets, entries. `buckets`: more than any call's span."""
     return (
@@ -47,7 +47,7 @@ def within_workspace(vertices, arcs, buckets):
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def within(start, index, weight, near, frontier, away, x, target, most, dist, head, entry_vertex, entry_next):
     """Is the distance between x and `target` at most `most`?
 

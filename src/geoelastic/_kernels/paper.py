@@ -2,12 +2,12 @@
 """One pass of the paper's algorithm over vertices that read the graph as it stood when the pass began."""
 
 import numpy as np
-from numba import njit
 
+from ._compile import kernel
 from .paths import MASS, begin, clear, expand, insert, workspace
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _first_lacking(table, mass):
     """The least level D whose requirement exceeds `mass`: up to D - 1 a ball of that mass is enough. len(table) if
     none."""
@@ -21,7 +21,7 @@ def _first_lacking(table, mass):
     return low
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def paper_pass(
     start, index, weight, mass, buckets, table, sources, level, pointer, cap, literal,
     owner, row, col, size, fence, ring_row, ring_col,
@@ -65,7 +65,7 @@ def paper_pass(
     return chosen, at_level
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _next_candidate(x, reach, dist, pointer, owner, row, col, size, fence, ring_row, ring_col):
     """The vertex nearest by geography that is not yet within `reach` of x, or -1 when the map has none left."""
     rows, cols = owner.shape
@@ -85,7 +85,7 @@ def _next_candidate(x, reach, dist, pointer, owner, row, col, size, fence, ring_
     return np.int32(-1)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def merge_edges(start, index, weight, tail, tip, level):
     """The CSR graph with undirected edges added; of parallel edges the shorter counts (searches see to that)."""
     n = start.size - 1

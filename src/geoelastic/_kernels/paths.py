@@ -7,21 +7,25 @@ order of distance and can be continued, so that a sampler expands only as far as
 """
 
 import numpy as np
-from numba import njit
+
+from ._compile import kernel
 
 UNREACHABLE = np.int32(2**31 - 1)
+
+#: Elements of a graph and of what a search needs, up to which a search may be read by Python.
+SMALL = 2**21
 
 # Slots of `state`: current distance, entries used, vertices settled, live entries, mass settled.
 DISTANCE, ENTRIES, SETTLED, LIVE, MASS = 0, 1, 2, 3, 4
 
 
-@njit(cache=True, nogil=True)
+@kernel(small=SMALL)
 def workspace(vertices, arcs, buckets):
     """Arrays of one search: dist, head, entry_vertex, entry_next, order, state. `buckets`: a power of two > every
     weight."""
     return (
         np.full(vertices, UNREACHABLE, np.int32),
-        np.full(buckets, -1, np.int32),
+        np.full(buckets, np.int32(-1), np.int32),
         np.empty(arcs + 1, np.int32),
         np.empty(arcs + 1, np.int32),
         np.empty(vertices, np.int32),
@@ -29,7 +33,7 @@ def workspace(vertices, arcs, buckets):
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel(small=SMALL)
 def begin(source, dist, head, entry_vertex, entry_next, state):
     """Put the source at distance 0."""
     dist[source] = 0
@@ -39,7 +43,7 @@ def begin(source, dist, head, entry_vertex, entry_next, state):
     state[DISTANCE], state[ENTRIES], state[SETTLED], state[LIVE], state[MASS] = 0, 1, 0, 1, 0
 
 
-@njit(cache=True, nogil=True)
+@kernel(small=SMALL)
 def expand(start, index, weight, mass, dist, head, entry_vertex, entry_next, order, state, limit, horizon, enough):
     """Settle every vertex at distance <= limit, or stop after the distance at which the settled mass reaches
     `enough`.
@@ -84,7 +88,7 @@ def expand(start, index, weight, mass, dist, head, entry_vertex, entry_next, ord
     state[DISTANCE], state[ENTRIES], state[SETTLED], state[LIVE], state[MASS] = d, used, settled, live, total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def close_by(sources, most, span, few):
     """The first sources that can share a search, at most so many, their numbers less than `span` apart: numbers follow
     the ground. Only the first if they are fewer than `few`, for which a search each is quicker."""
@@ -94,7 +98,7 @@ def close_by(sources, most, span, few):
     return sources[:count] if count >= few else sources[:1]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def insert(vertex, distance, dist, head, entry_vertex, entry_next, state):
     """Queue a vertex at a distance not below the current one, as if the source had an edge to it."""
     if distance < dist[vertex]:
@@ -108,16 +112,17 @@ def insert(vertex, distance, dist, head, entry_vertex, entry_next, state):
         state[LIVE] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel(small=SMALL)
 def clear(dist, head, entry_vertex, state):
     """Make the workspace ready for the next source."""
     if state[LIVE] > 0:
-        head[:] = -1
+        for slot in range(head.size):
+            head[slot] = -1
     for e in range(state[ENTRIES]):
         dist[entry_vertex[e]] = UNREACHABLE
 
 
-@njit(cache=True, nogil=True)
+@kernel(small=SMALL)
 def distances(start, index, weight, buckets, source, limit):
     """Distances from one source up to `limit`; UNREACHABLE elsewhere."""
     dist, head, entry_vertex, entry_next, order, state = workspace(start.size - 1, index.size, buckets)
@@ -129,7 +134,7 @@ def distances(start, index, weight, buckets, source, limit):
     return dist
 
 
-@njit(cache=True, nogil=True)
+@kernel(small=SMALL)
 def distances_from_any(start, index, weight, buckets, sources, limit):
     """Distances from the nearest of several sources up to `limit`; UNREACHABLE elsewhere."""
     dist, head, entry_vertex, entry_next, order, state = workspace(start.size - 1, index.size + sources.size, buckets)

@@ -2,8 +2,8 @@
 """Sums over all reports from many sources: normalisers, expected errors and how errors are spread."""
 
 import numpy as np
-from numba import njit
 
+from ._compile import kernel
 from .lanes import FAR, LANES, REACHED, lane_workspace, lanes_begin, lanes_clear, lanes_expand
 from .paths import SETTLED, begin, clear, close_by, expand, workspace
 from .sampling import mean_distance
@@ -12,7 +12,7 @@ from .sampling import mean_distance
 CLOSE, FEW = 4 * LANES, 6
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def search_whole(start, index, weight, measure, group, alone, lanes):
     """Distances from each source of a group to its whole component: a row of `width` of them a vertex, and the `many`
     vertices that were reached. `alone` and `lanes` are workspaces; the one that was used must be cleared after it."""
@@ -25,7 +25,7 @@ def search_whole(start, index, weight, measure, group, alone, lanes):
     return lanes[0], lanes[1], lanes[6][REACHED], LANES
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def profiles(start, index, weight, buckets, measure, tables, periods, row, col, size, sources, bins, bin_cells):
     """For each source and each table of weights: the total S(x); and, for the first table, sum of weight x distance
     and its histogram.
@@ -65,14 +65,14 @@ def profiles(start, index, weight, buckets, measure, tables, periods, row, col, 
     return totals, errors, histogram
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _weight_beyond(tables, periods, t, d):
     """Weight of a distance beyond the end of table t; 0 for lanes that never arrive."""
     halvings = (np.int64(d) - tables.shape[1]) // periods[t] + 1
     return tables[t, np.int64(d) - halvings * periods[t]] * 2.0 ** float(-halvings)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add_weights(dist, at, lanes, amount, tables, periods, totals):
     """Add to totals[t, lane] what a location of measure `amount` weighs, whose distances begin at `at`."""
     span = np.uint64(tables.shape[1])
@@ -83,7 +83,7 @@ def _add_weights(dist, at, lanes, amount, tables, periods, totals):
             totals[t, lane] += amount * w
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def zone_rows(
     start, index, weight, buckets, measure, tables, periods, sources, first_entry, zone, share, group_of, out
 ):

@@ -9,14 +9,15 @@ cell (at most 8 x 8 parts); for far ones the mean of |v + u| over offsets u of v
 import math
 
 import numpy as np
-from numba import njit
+
+from ._compile import kernel
 
 NEAR_SIDES = 4.0
 MAX_PARTS = 8
 LEAST_DIFFERENCE = 1e-12
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_square(vx, vy, side, cell_m, p, w, histogram):
     """Mean distance times `p` over the parts of a square at (vx, vy); `w` is spread over the histogram (1 m bins)."""
     parts = min(side, MAX_PARTS)
@@ -34,7 +35,7 @@ def add_square(vx, vy, side, cell_m, p, w, histogram):
     return p * total * share
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def report_distances(xy, row_of_place, weights, block, out_xy, side, cell_m, fine_m, expected, histogram):
     """Add one block of outputs to each place's expected distance and to the weighted histogram of distances.
 
@@ -62,7 +63,7 @@ def report_distances(xy, row_of_place, weights, block, out_xy, side, cell_m, fin
         expected[p] += total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def largest_difference(rows, pairs):
     """Largest |rows[a, z] - rows[b, z]| over pairs (a, b) and columns z; infinity less infinity counts for nothing."""
     worst = 0.0
@@ -75,7 +76,7 @@ def largest_difference(rows, pairs):
     return worst
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def corner(table, row, col):
     """Signed entry of a table of rectangles from a source to a corner (col - 1/2, row - 1/2) cells away."""
     i = row - 1 if row > 0 else -row
@@ -83,7 +84,7 @@ def corner(table, row, col):
     return table[i, j] if (row > 0) == (col > 0) else -table[i, j]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def far_square(epsilon, cell_m, south, west, side):
     """Planar Laplace mass of a far square by 3 x 3 Gauss-Legendre, where a difference would drown in rounding."""
     node = math.sqrt(0.6)
@@ -98,7 +99,7 @@ def far_square(epsilon, cell_m, south, west, side):
     return total * half * half * epsilon * epsilon / (2 * math.pi)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def square_masses(table, epsilon, cell_m, source_row, source_col, row, col, side):
     """Planar Laplace mass of each square (south-west cell and side) from each source cell: a signed sum of corners."""
     mass = np.empty((source_row.size, row.size))

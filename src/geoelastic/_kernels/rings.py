@@ -4,18 +4,19 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ._compile import kernel
 
 __all__ = ["simple_rings"]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _cross(ax, ay, bx, by, cx, cy):
     """Twice the signed area of the triangle a, b, c."""
     return (bx - ax) * (cy - ay) - (by - ay) * (cx - ax)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _apart(ax, ay, bx, by, cx, cy, dx, dy):
     """Whether ab and cd surely do not meet: boxes apart, or one strictly on one side of the other's line."""
     if max(ax, bx) < min(cx, dx) or max(cx, dx) < min(ax, bx) or max(ay, by) < min(cy, dy) or max(cy, dy) < min(ay, by):
@@ -25,7 +26,7 @@ def _apart(ax, ay, bx, by, cx, cy, dx, dy):
     return (c > 0 and d > 0) or (c < 0 and d < 0) or (a > 0 and b > 0) or (a < 0 and b < 0)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def simple_rings(x, y, ring_start, most):
     """True for each closed ring of 4 to `most` corners whose sides surely meet only at shared corners.
 

@@ -8,12 +8,12 @@ period form a shell.
 import math
 
 import numpy as np
-from numba import njit
 
-from .paths import LIVE, SETTLED, UNREACHABLE, expand
+from ._compile import kernel
+from .paths import LIVE, SETTLED, SMALL, UNREACHABLE, expand
 
 
-@njit(cache=True, nogil=True)
+@kernel(small=SMALL)
 def add_to_shells(dist, order, first, last, measure, weight, by_shell, measure_by_shell):
     """Add the settled locations order[first:last] to the totals of their shells, weighted and plain."""
     period = weight.size
@@ -24,7 +24,7 @@ def add_to_shells(dist, order, first, last, measure, weight, by_shell, measure_b
         measure_by_shell[shell] += measure[v]
 
 
-@njit(cache=True, nogil=True)
+@kernel(small=SMALL)
 def to_first_frontier(
     start, index, arc, unit, dist, head, entry_vertex, entry_next, order, state,
     measure, weight, by_shell, measure_by_shell, total, step, shells,
@@ -56,7 +56,7 @@ def to_first_frontier(
             return frontier
 
 
-@njit(cache=True, nogil=True)
+@kernel(small=SMALL)
 def find_in_shell(dist, order, settled, measure, weight, shell, offset):
     """The location that holds `offset` when those of a shell are laid end to end in the order (distance, number).
 
@@ -89,7 +89,7 @@ def find_in_shell(dist, order, settled, measure, weight, shell, offset):
     return np.int32(-1)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def mean_distance(row_a, col_a, size_a, row_b, col_b, size_b):
     """Mean distance, in cells, between a cell drawn evenly from one square and one drawn evenly from another.
 
@@ -115,7 +115,7 @@ def mean_distance(row_a, col_a, size_a, row_b, col_b, size_b):
     return total / (float(size_a) * size_a * size_b * size_b)
 
 
-@njit(cache=True, nogil=True)
+@kernel(small=SMALL)
 def mean_distances(source, row, col, size):
     """`mean_distance` in cells from one location to each."""
     out = np.empty(row.size, np.float64)

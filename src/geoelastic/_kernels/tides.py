@@ -10,8 +10,8 @@ beside one that has changed, until none changes: then no lane of any row can be 
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from ._compile import kernel
 from .paths import SETTLED, clear, expand, insert, workspace
 
 #: Sources that share a search. The rows of a usual region then just fit the second level of a processor's memory.
@@ -23,13 +23,13 @@ def lane_kind(far: int) -> Any:
     return np.uint16 if 2 * far < 2**16 else np.uint32
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def tide_workspace(vertices, arcs, buckets):
     """Arrays for `tide`: those of a search, which also serve a search alone; and each vertex's number in the region."""
-    return workspace(vertices, arcs + TOGETHER, buckets), np.full(vertices, -1, np.int32)
+    return workspace(vertices, arcs + TOGETHER, buckets), np.full(vertices, np.int32(-1), np.int32)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def tide(start, index, weight, sources, far, kind, space, number):
     """Distances below `far` from at most TOGETHER sources: the vertices met, and a row of TOGETHER lanes for each.
 
@@ -40,12 +40,15 @@ def tide(start, index, weight, sources, far, kind, space, number):
     for k in range(region.size):
         number[region[k]] = k
     first, other, length = _edges_within(start, index, weight, region, number, far, kind)
-    rows = np.full(region.size * TOGETHER, far, kind)
+    rows = np.empty(region.size * TOGETHER, kind)
+    for k in range(rows.size):
+        rows[k] = far
     due = np.zeros(region.size, np.uint8)
     for lane in range(TOGETHER):
         k = number[sources[min(lane, sources.size - 1)]]
         rows[k * TOGETHER + lane] = 0
-        due[other[first[k] : first[k + 1]]] = 1
+        for a in range(first[k], first[k + 1]):
+            due[other[a]] = 1
     row = np.empty(TOGETHER, kind)
     inwards = True
     changed = True
@@ -65,11 +68,11 @@ def tide(start, index, weight, sources, far, kind, space, number):
     return region, rows
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _region(start, index, weight, sources, far, space):
     """The vertices nearer than `far` to some source, by distance from the nearest."""
     dist, head, entry_vertex, entry_next, order, state = space
-    nothing = np.zeros(dist.size, np.uint8)
+    nothing = np.zeros(dist.size, np.int64)
     state[:] = 0
     for source in sources:
         insert(source, np.int64(0), dist, head, entry_vertex, entry_next, state)
@@ -80,7 +83,7 @@ def _region(start, index, weight, sources, far, space):
     return region
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _edges_within(start, index, weight, region, number, far, kind):
     """The edges shorter than `far` between vertices of the region, by number: start, other end, length."""
     most = 0
@@ -102,7 +105,7 @@ def _edges_within(start, index, weight, region, number, far, kind):
     return first, other, length
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _pull(k, first, other, length, rows, row, kind):
     """Improve row k by its neighbours' rows, four at a time. Returns whether any lane changed."""
     at = k * np.uint64(TOGETHER)

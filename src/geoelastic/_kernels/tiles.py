@@ -2,13 +2,13 @@
 """Graphs in tiles: rows of several tiles put together, and which searches meet flagged vertices."""
 
 import numpy as np
-from numba import njit
 
+from ._compile import kernel
 from .layout import centre_distance
 from .paths import SETTLED, begin, clear, expand, workspace
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def assemble(offset, around, degree, slot, step, place, row, col, size):
     """CSR of the leaves of some tiles that are kept, with integer lengths, and which of them lost a neighbour.
 
@@ -57,7 +57,7 @@ def assemble(offset, around, degree, slot, step, place, row, col, size):
     return start, index, length[:at].copy(), rim, fits and is_symmetric(start, index)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def is_symmetric(start, index):
     """Whether every arc has one that leads back."""
     for i in range(start.size - 1):
@@ -71,7 +71,7 @@ def is_symmetric(start, index):
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def met_flags(start, index, weight, mass, buckets, table, sources, flag):
     """For each source, the flags (bits) of all vertices that its search settles until it has the mass of the last
     level."""

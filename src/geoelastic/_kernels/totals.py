@@ -11,8 +11,8 @@ out has to be looked at twice.
 """
 
 import numpy as np
-from numba import njit
 
+from ._compile import kernel
 from .paths import LIVE, MASS, SETTLED, UNREACHABLE, clear, expand, insert, workspace
 
 #: Sources that share a search.
@@ -25,7 +25,7 @@ CORE = 2**14
 STRETCH, LEFT = 2**12, 32
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def near_totals(start, index, weight, buckets, measure, table, bound, sources, tail):
     """For each source x, up to d < `bound`: N(x) = sum of measure (w(d) - w(bound)), the measure within; and an upper
     bound of the sum of measure w(max(d, bound)) over all that x reaches, the same for each source of a group (0 unless
@@ -39,7 +39,7 @@ def near_totals(start, index, weight, buckets, measure, table, bound, sources, t
     within = np.zeros(sources.size)
     most = np.zeros(sources.size)
     space = workspace(start.size - 1, index.size + SIDE_BY_SIDE, buckets)
-    number = np.full(start.size - 1, -1, np.int32)
+    number = np.full(start.size - 1, np.int32(-1), np.int32)
     total = np.int64(0)
     for amount in measure:
         total += amount
@@ -63,7 +63,7 @@ def near_totals(start, index, weight, buckets, measure, table, bound, sources, t
     return near, within, most
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _region(start, index, weight, measure, table, bound, group, tail, total, space):
     """The vertices nearer than `bound` to the group, by distance; their distances; the bound of the tail."""
     dist, head, entry_vertex, entry_next, order, state = space
@@ -74,7 +74,9 @@ def _region(start, index, weight, measure, table, bound, group, tail, total, spa
     horizon = np.int64(UNREACHABLE - 1) if tail else limit
     expand(start, index, weight, measure, *space, limit, horizon, np.int64(2**62))
     region = order[: state[SETTLED]].copy()
-    away = dist[region]
+    away = np.empty(region.size, np.int32)
+    for k in range(region.size):
+        away[k] = dist[region[k]]
     far = 0.0
     if tail:
         far = table[bound] * state[MASS]
@@ -91,23 +93,29 @@ def _region(start, index, weight, measure, table, bound, group, tail, total, spa
     return region, away, far
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _rows(start, index, weight, group, region, away, number):
     """d(x, z) - r(z) for every z of the region, in rows of a lane per source x; lanes left over repeat the last."""
     edges = _edges_within(start, index, weight, region, away, number)
-    rows = np.full(region.size * SIDE_BY_SIDE, FULL, np.uint16)
+    rows = np.empty(region.size * SIDE_BY_SIDE, np.uint16)
+    for k in range(rows.size):
+        rows[k] = FULL
     for lane in range(SIDE_BY_SIDE):
         rows[number[group[min(lane, group.size - 1)]] * SIDE_BY_SIDE + lane] = 0
-    outward = np.ones(region.size, np.uint8)  # rows that may gain from rows before them
-    inward = np.ones(region.size, np.uint8)  # rows that may gain from rows after them
+    outward = np.empty(region.size, np.uint8)  # rows that may gain from rows before them
+    inward = np.empty(region.size, np.uint8)  # rows that may gain from rows after them
+    for k in range(region.size):
+        outward[k] = inward[k] = 1
     row = np.empty(SIDE_BY_SIDE, np.uint16)
-    core = np.searchsorted(away, CORE)
+    core = 0
+    while core < away.size and away[core] < CORE:
+        core += 1
     _settle(core, edges, rows, outward, inward, row)
     _settle(region.size, edges, rows, outward, inward, row)
     return rows
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _edges_within(start, index, weight, region, away, number):
     """The edges between vertices of the region as rows see them: those of row k to rows before it are begin[k] to
     before[k], those to rows after it after[k] to begin[k + 1]; the other end, and what it costs to come from there."""
@@ -138,7 +146,7 @@ def _edges_within(start, index, weight, region, away, number):
     return begin, before, after, other, cost
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _settle(count, edges, rows, outward, inward, row):
     """Sweep over the first `count` rows, outwards and inwards in turn, until none of them changes."""
     begin, before, after, other, cost = edges
@@ -160,7 +168,7 @@ def _settle(count, edges, rows, outward, inward, row):
                         outward[np.uint64(other[a])] = 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _pull(k, begin, end, other, cost, rows, row):
     """Improve row k by the rows at the other ends of some edges, two at a time. Returns whether any lane changed."""
     at = k * np.uint64(SIDE_BY_SIDE)
@@ -188,7 +196,7 @@ def _pull(k, begin, end, other, cost, rows, row):
     return changed != 0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _overflows(rows, away, bound):
     """Whether a lane is full although its distance may be below `bound`."""
     for k in range(np.uint64(away.size)):
@@ -201,7 +209,7 @@ def _overflows(rows, away, bound):
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add_up(rows, away, measure, region, shifted, near, within):
     """Sum measure x shifted weight, and measure, over all rows of the region below the bound, for each lane."""
     bound = np.int64(shifted.size - 1)

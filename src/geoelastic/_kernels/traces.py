@@ -7,7 +7,8 @@ does to the law of a release is bounded (``docs/traces.md``, `traces.rounding`).
 """
 
 import numpy as np
-from numba import njit
+
+from ._compile import kernel
 
 #: Locations that are summed on their own before the blocks are.
 SUM_BLOCK = 512
@@ -18,7 +19,7 @@ LEAST_SUM = 2.0**-64
 RAISE = 2.0**64
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def trace_weights(units, table, unreachable, out):
     """w(D) = table[D mod N] 2^-(D div N), relative to table[0], of one row of distances; 0 where unreachable."""
     period = table.size
@@ -37,7 +38,7 @@ def trace_weights(units, table, unreachable, out):
             out[z] = table[units[z] - shell * period] * halves[shell]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def filter_steps(before, total, weights, which, jump, keep, out, sums, raised):
     """a_t(z) = [keep a_{t-1}(z) + jump(z) sum a_{t-1}] w_t(z) for each step; a_0 is `before` with the sum `total`.
 
@@ -67,7 +68,7 @@ def filter_steps(before, total, weights, which, jump, keep, out, sums, raised):
         total = step_sum
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def block_sums(row):
     """The sums of the blocks, as `filter_steps` adds them."""
     sums = np.zeros((row.size + SUM_BLOCK - 1) // SUM_BLOCK)

@@ -2,10 +2,11 @@
 """The verifier's own search over the edge list's adjacency. It shares no line with the builders, on purpose."""
 
 import numpy as np
-from numba import njit
+
+from ._compile import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def adjacency(n, tail, tip, level):
     """Adjacency of an undirected edge list, each edge once: offsets, vertices, levels."""
     offset = np.zeros(n + 1, np.int64)
@@ -25,7 +26,7 @@ def adjacency(n, tail, tip, level):
     return offset, vertex, cost
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def check_balls(offset, vertex, cost, mass, table, sources, probes, whole):
     """Check sum of mass within D >= table[D] for every integer level D, at each source.
 

@@ -7,13 +7,14 @@ distance (a shortest path cannot undercut what is closed under all edges) and, b
 """
 
 import numpy as np
-from numba import njit
+
+from ._compile import kernel
 
 ABREAST = 64
 _NEVER = np.int32(2**30)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sums_up_to(offset, vertex, cost, measure, weight, far, sources):
     """For each source x, over all z with d(x, z) < far: the sum of measure x weight[d], and of measure. And for each an
     upper bound of the sum of measure x weight[d] over all z with d(x, z) >= far, given that z is not nearer to x than
@@ -50,7 +51,7 @@ def sums_up_to(offset, vertex, cost, measure, weight, far, sources):
     return exact, within, beyond
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _reached(offset, vertex, cost, measure, weight, far, some, whole, reach, shelf, noted, below, met):
     """Settle by distance from the nearest of `some`: how many are nearer than `far` (first in `met`), and at most what
     all others weigh. Stops where what is left could weigh little beside what lies just within `far`."""
@@ -99,7 +100,7 @@ def _reached(offset, vertex, cost, measure, weight, far, some, whole, reach, she
     return rows, tail
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _table(offset, vertex, cost, some, met, spot):
     """Distances between each source (columns) and each vertex of `met` (rows) by paths among `met`."""
     links = 0
@@ -137,7 +138,7 @@ def _table(offset, vertex, cost, some, met, spot):
     return table
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _lower(table, k, other, length):
     """Lower a row to its neighbours' rows plus the edges to them; whether any entry fell."""
     fell = np.int32(0)

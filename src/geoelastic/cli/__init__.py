@@ -22,6 +22,7 @@ _COMMANDS = {
     "bench": "bench",
     "build": "build",
     "demo": "demo",
+    "doctor": "doctor",
     "estimate": "estimate",
     "evaluate": "evaluate",
     "extract": "extract",

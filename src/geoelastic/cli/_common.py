@@ -66,6 +66,8 @@ def geo_command(**settings: Any) -> Callable[[Callable[..., Any]], click.Command
         def wrapper(as_json: bool, progress: bool | None, with_traceback: bool, **options: Any) -> None:
             ctx = click.get_current_context()
             ctx.obj = {"progress": sys.stderr.isatty() if progress is None else progress}
+            if ctx.obj["progress"]:
+                _say_when_compiling()
             try:
                 result = function(**options)
                 emit(result or {}, as_json=as_json)
@@ -80,6 +82,12 @@ def geo_command(**settings: Any) -> Callable[[Callable[..., Any]], click.Command
         return command
 
     return decorate
+
+
+def _say_when_compiling() -> None:
+    from .. import _kernels as kernels
+
+    kernels.when_compiling(lambda: click.echo("compiling, once on this machine: half a minute or so", err=True))
 
 
 def emit(result: dict[str, Any], *, as_json: bool) -> None:

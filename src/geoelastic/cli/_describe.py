@@ -11,13 +11,18 @@ from ._account import account_lines
 
 if TYPE_CHECKING:
     from ..judge import Claim
+    from ..mechanism import ElasticMechanism
     from ..metric import AnyMetric
 
 __all__ = ["certificate_lines", "describe", "proved_line", "relief_line"]
 
 
-def describe(metric: AnyMetric, path: Path, output: str | None = None) -> dict[str, Any]:
-    """The facts of a metric; "text" holds them as lines to read. `output`: the measure that its file names."""
+def describe(subject: AnyMetric | ElasticMechanism, path: Path) -> dict[str, Any]:
+    """The facts of a metric, or of a mechanism over one; "text" holds them as lines to read."""
+    from ..judge.checkup import checkup
+    from ..mechanism import ElasticMechanism
+
+    metric, output = (subject.metric, subject.output) if isinstance(subject, ElasticMechanism) else (subject, None)
     grid, area = metric.grid, metric.grid.area
     facts: dict[str, Any] = {
         "ok": metric.certificate.get("ok") is True,
@@ -41,7 +46,10 @@ def describe(metric: AnyMetric, path: Path, output: str | None = None) -> dict[s
     facts["sharpened"] = metric.relief is not None
     if metric.relief is not None:
         facts["relief"] = {"output": metric.relief.output} | metric.relief.certificate
-    facts["text"] = "\n".join(f"{name:>12}  {value}" for name, value in _lines(facts))
+    found = checkup(subject)
+    facts["checkup"] = None if found is None else found.to_dict()
+    lines = _lines(facts) + ([] if found is None else found.lines)
+    facts["text"] = "\n".join(f"{name:>12}  {value}" for name, value in lines)
     return facts
 
 

@@ -45,4 +45,7 @@ def command(
         f"verified: {'yes' if told['verified'] else 'NO'}, sharpened: {'yes' if told['sharpened'] else 'no'}\n"
         f"Who asks for it reveals: {told['reveals']}"
     )
+    looked = told["checkup"]
+    if looked is not None and looked["size"] != "large enough":
+        text += "\n" + "; ".join([looked["verdict"], *looked["advice"]])
     return told | {"ok": told["verified"], "text": text}

@@ -21,13 +21,10 @@ def command(file: str, dump: str | None) -> dict[str, Any]:
     Nothing is checked here: `geoelastic verify` does that.
     """
     from ..judge import open_mechanism
-    from ..mechanism import ElasticMechanism
 
     subject = open_mechanism(file)
     if dump is not None:
         from ..judge.proved import write_dump
 
         write_dump(subject, dump)
-    if isinstance(subject, ElasticMechanism):
-        return describe(subject.metric, Path(file), subject.output)
     return describe(subject, Path(file))

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from .. import _kernels as kernels
 from ..errors import InputError
 from ..levels import FloatArray, IntArray
+from . import around
 from .grid import Grid
 
 __all__ = ["Locations", "adaptive", "from_exponents", "split", "uniform"]
@@ -90,6 +91,8 @@ class Locations:
 
     def touching(self) -> tuple[IntArray, IndexArray]:
         """CSR (start, index) of the locations that share a side or a corner."""
+        if self.n <= around.FEW:
+            return around.touching(self.owner, self.n)
         start, index = kernels.touching(self.owner, self.row, self.col, self.size, int(self.size.max()))
         return start, index
 
@@ -101,6 +104,8 @@ class Locations:
         widest = int(self.size.max())
         start, index = self.touching()
         groups = np.zeros(self.n, np.int32) if group is None else group
+        if self.n <= around.FEW:
+            return around.neighbours((start, index), (self.row, self.col, self.size), groups)
         begin, target, length = kernels.neighbours(start, index, self.row, self.col, self.size, groups, widest)
         return begin, target, length
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
+import numpy as np
 import numpy.typing as npt
 
 from .. import _kernels as kernels
@@ -40,6 +41,7 @@ def in_parts(
     done: float = 0,
 ) -> list[Result]:
     """function(part) for consecutive parts of `items`; the parts do not depend on the number of workers."""
+    items = np.ascontiguousarray(items)  # a kernel is compiled for each way that arrays lie in memory
     size = max(min(_PART, len(items) // _FEW_PARTS), 1)
     size += -size % _MULTIPLE
     parts = [items[first : first + size] for first in range(0, max(len(items), 1), size)]

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..area import Area
 from ..errors import InputError
-from ..judge import open_mechanism, verify
+from ..judge import checkup, open_mechanism, verify
 from ..mechanism import ElasticMechanism
 from ..mechanism.portable import save_mechanism
 from ..metric import Metric
@@ -46,12 +46,14 @@ def make_extract(
         size = path.stat().st_size
     if client:
         write_bytes(path.with_name(SCRIPT), bundle("auto").encode())
-    grid, found = part.grid, verify(open_mechanism(path), progress=progress)
+    written = open_mechanism(path)
+    grid, found, looked = part.grid, verify(written, progress=progress), checkup(written)
     cut = part.info.get("extract")
     return {
         "output": str(path), "bytes": size, "locations": part.n, "secret": int(part.secret.sum()),
         "km": [grid.cols * grid.cell_m / 1000, grid.rows * grid.cell_m / 1000], "middle": list(grid.area.middle),
         "bounds": list(grid.area.bounds), "verified": found["ok"], "claim": found["claim"],
+        "checkup": None if looked is None else looked.to_dict(),
         "sharpened": part.relief is not None and part.relief.output == output,
         "reveals": cut.get("reveals", "") if isinstance(cut, dict) else "nothing: the file is the whole map",
     }  # fmt: skip

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`checkup`: how far off the reports of a map will be, how much its border matters, and whether it is large enough.
+
+People are taken to be where the mass is. Places are chosen among those that can be hidden, evenly along the mass, so
+that each stands for as many people, and the expected error of each is computed, not drawn: the same file has the same
+checkup everywhere.
+
+A report is *held by the border* if it falls farther from the true place than the border of the map is. In another
+direction a report that goes so far would have left the map; there the map has nothing to report, and reports go
+elsewhere instead. It is a measure of what the border changes, not of privacy, which holds at every distance from it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from ..levels import FloatArray, IntArray
+from ..mechanism.elastic import ElasticMechanism
+from ..metric import AnyMetric, Metric
+
+__all__ = ["Checkup", "checkup"]
+
+#: Places that are looked at: fewer on maps where one takes long, and at least so many.
+_MOST, _LEAST, _WORK = 101, 21, 3_000_000
+#: A map is large enough if at most this share of reports is held by its border and at least this share of people can be
+#: hidden on it; it is too small if it falls short of the second pair.
+_HELD, _HIDDEN = 0.10, 0.90
+_HELD_BADLY, _HIDDEN_BADLY = 0.30, 0.50
+
+
+@dataclass(frozen=True)
+class Checkup:
+    """`error_m`: the expected error of one person in twenty, of half, and of all but one in twenty, at most. `held`:
+    share of reports that the border holds. `hidden`: share of people who can be hidden. `framed`: places that cannot.
+    `size`: "large enough", "small" or "too small". Errors are None where they were not computed."""
+
+    places: int
+    error_m: tuple[float, float, float] | None
+    held: float | None
+    hidden: float
+    framed: int
+    locations: int
+    km: tuple[float, float]
+    sharpened: bool
+    holds: bool
+
+    @property
+    def size(self) -> str:
+        held = 0.0 if self.held is None else self.held
+        if held > _HELD_BADLY or self.hidden < _HIDDEN_BADLY:
+            return "too small"
+        return "small" if held > _HELD or self.hidden < _HIDDEN else "large enough"
+
+    @property
+    def verdict(self) -> str:
+        """One sentence."""
+        if not self.holds:
+            return "do not use this map: it does not hold what it states, or nobody has checked"
+        if self.size == "large enough":
+            return "good: the map is large enough for its reports"
+        share = f"{self.hidden:.0%} of people can be hidden on it"
+        held = "" if self.held is None else f", and its border holds {self.held:.0%} of their reports"
+        return f"{'poor' if self.size == 'too small' else 'fair'}: the map is {self.size}: {share}{held}"
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """What to do about it; nothing if all is well."""
+        todo = []
+        if not self.holds:
+            todo.append("run 'geoelastic verify' on it, and build it again if that fails")
+        if self.size != "large enough":
+            more = 1.0 if self.error_m is None else max(1.0, math.ceil(self.error_m[2] / 500) / 2)
+            side = math.ceil(max(self.km) + 2 * more)
+            todo.append(f"take in about {more:g} km more on every side, for example --size {side}")
+        if not self.sharpened:
+            todo.append("run 'geoelastic sharpen' on it: reports then err about half as much")
+        return tuple(todo)
+
+    @property
+    def lines(self) -> list[tuple[str, str]]:
+        """(name, text) to read."""
+        lines = []
+        if self.error_m is not None and self.held is not None:
+            low, middle, high = (metres(value) for value in self.error_m)
+            lines += [
+                ("reports", f"are off by {middle} on average for a person in the middle; by less than {low} for one "
+                            f"person in twenty, by more than {high} for another"),
+                ("border", f"holds {self.held:.1%} of reports; {self.hidden:.1%} of people can be hidden"),
+            ]  # fmt: skip
+        else:
+            lines.append(("border", f"{self.hidden:.1%} of people can be hidden; errors were not computed"))
+        lines.append(("verdict", self.verdict))
+        return lines + [("next" if k == 0 else "", text) for k, text in enumerate(self.advice)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self) | {"size": self.size, "verdict": self.verdict, "advice": list(self.advice)}
+
+
+def checkup(subject: AnyMetric | ElasticMechanism) -> Checkup | None:
+    """The checkup of a metric or of a mechanism over one; None for a metric in tiles, of which none is opened, and
+    where there is nobody."""
+    metric = subject.metric if isinstance(subject, ElasticMechanism) else subject
+    if not isinstance(metric, Metric) or not metric.mass_units.sum():
+        return None
+    hidden = metric.secret | (metric.fence > 0)
+    grid = metric.grid
+    places = _people(metric, np.flatnonzero(metric.secret & (metric.fence == 0)))
+    error_m = held = None
+    if places.size:
+        output = "mass" if metric.relief is None else metric.relief.output
+        mechanism = subject if isinstance(subject, ElasticMechanism) else ElasticMechanism(metric, output=output)
+        error, share = _reports(mechanism, places)
+        low, middle, high = np.quantile(error, (0.05, 0.5, 0.95), method="inverted_cdf").tolist()
+        error_m, held = (low, middle, high), float(share.mean())
+    return Checkup(
+        places=int(places.size), error_m=error_m, held=held, framed=int(np.count_nonzero(~hidden)), locations=metric.n,
+        hidden=float(metric.mass_units[hidden].sum() / metric.mass_units.sum()),
+        km=(grid.cols * grid.cell_m / 1000, grid.rows * grid.cell_m / 1000),
+        sharpened=metric.relief is not None, holds=metric.certificate.get("ok") is True,
+    )  # fmt: skip
+
+
+def metres(value: float) -> str:
+    """A distance as one says it."""
+    rounded = float(f"{value:.2g}")
+    return f"{rounded:g} m" if rounded < 1000 else f"{rounded / 1000:g} km"
+
+
+def _people(metric: Metric, candidates: IntArray) -> IntArray:
+    """Locations that stand for as many people each; one of many people may stand there more than once."""
+    mass = np.cumsum(metric.mass_units[candidates])
+    if not mass.size or mass[-1] == 0:
+        return candidates[:0]
+    many = min(_MOST, max(_LEAST, _WORK // metric.n))
+    return candidates[np.searchsorted(mass, (np.arange(many) + 0.5) / many * mass[-1])]
+
+
+def _reports(mechanism: ElasticMechanism, places: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Of each place, the expected error in metres and the share of reports that fall beyond the border's distance."""
+    metric = mechanism.metric.whole()
+    half = np.array([metric.grid.cols, metric.grid.rows]) * metric.grid.cell_m / 2
+    error, held = np.empty(places.size), np.empty(places.size)
+    for k, place in enumerate(places.tolist()):
+        if k and place == places[k - 1]:
+            error[k], held[k] = error[k - 1], held[k - 1]
+            continue
+        probability, away = mechanism.probabilities(place), mechanism.distances_m(place)
+        error[k] = float(probability @ away)
+        held[k] = float(probability[away > float((half - np.abs(metric.xy[place])).min())].sum())
+    return error, held
