@@ -12,6 +12,7 @@ may not; whole numbers of 32 and 64 bits) would be two compilations, so a kernel
 import functools
 import threading
 import time
+from collections.abc import Callable
 
 import numpy as np
 
@@ -67,7 +68,7 @@ def kernel(function=None, *, small=0):
     return Kernel(function) if function is not None else functools.partial(Kernel, small=small)
 
 
-def when_compiling(tell):
+def when_compiling(tell: Callable[[], object] | None) -> None:
     """Call `tell` once, when this process has been compiling for a second; None: do not."""
     global _tell
     _tell = tell

@@ -9,6 +9,7 @@ done with that.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +29,7 @@ _MOST_LIMIT = np.int64(2**31 - 2)
 _BEYOND, _NEAR = 1.8, 20.0
 
 
-def raise_edges(start, index, weight, rise):
+def raise_edges(start: Any, index: Any, weight: Any, rise: Any) -> Any:
     """The graph whose edges are floor(rise x weight / 2^RISE_BITS), without those of rise 0: start, index, weight.
 
     `rise`: one a pair i < j, in the order of the rows.
@@ -41,7 +42,7 @@ def raise_edges(start, index, weight, rise):
     return begin, index[kept], ((weight[kept] * factor[kept]) >> RISE_BITS).astype(np.int32)
 
 
-def least_of_both(start, index, value):
+def least_of_both(start: Any, index: Any, value: Any) -> Any:
     """The lesser value of the two arcs of each pair i < j, in the order of the rows."""
     there, back = _both_ways(start, index)
     return np.minimum(value[there], value[back])

@@ -6,6 +6,7 @@ its vertices by distance, and what is read off it does not depend on how it was 
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -25,13 +26,15 @@ NEAREST = 0.2
 MOST = -1.0
 
 
-def ratios(start, index, weight, mass, buckets, table, sources, kind):
+def ratios(start: Any, index: Any, weight: Any, mass: Any, buckets: Any, table: Any, sources: Any, kind: Any) -> Any:
     """For each source, the least m(B_D) / table[D] over the levels where the table asks for mass. `kind`: see
     `lane_kind`."""
     return balls(start, index, weight, mass, buckets, table, sources, 2**62, 0.0, kind)[0]
 
 
-def shrink_factors(start, index, weight, mass, buckets, table, sources, exponent, kind):
+def shrink_factors(
+    start: Any, index: Any, weight: Any, mass: Any, buckets: Any, table: Any, sources: Any, exponent: Any, kind: Any
+) -> Any:
     """For each vertex, the least r(x)^(exponent / rho^2) over the sources x that fall short (r < 1) and whose violating
     ball holds it, rho of the ball's radius away from x.
 

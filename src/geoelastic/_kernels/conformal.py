@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Edge weights of a conformal metric: length times the mean of two local scales, in fixed point."""
 
+from typing import Any
+
 import numpy as np
 
 from ._compile import kernel
@@ -10,7 +12,7 @@ SCALE_BITS = 8
 SHIFT = 8 + SCALE_BITS + 1
 
 
-def conformal_weights(start, index, length, scale):
+def conformal_weights(start: Any, index: Any, length: Any, scale: Any) -> Any:
     """weight(i, j) = floor(length x (scale_i + scale_j) / 2^17): exact in 64-bit integers, and in doubles below
     2^53."""
     wide = scale.astype(np.int64)

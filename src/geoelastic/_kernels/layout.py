@@ -2,6 +2,7 @@
 """Neighbours of the leaves of a layout, and the lengths between them. All arithmetic is on integers."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -143,7 +144,7 @@ def neighbours(start, index, row, col, size, group, widest):
     return begin, target, length
 
 
-def lengths_between(start, index, place):
+def lengths_between(start: Any, index: Any, place: Any) -> Any:
     """floor(distance) of the places of neighbours, (n, 2) in half cells with LENGTH_BITS fractional bits: as exact as
     `centre_distance`."""
     at = place.astype(np.int64)
@@ -151,7 +152,7 @@ def lengths_between(start, index, place):
     return np.sqrt((dx * dx + dy * dy).astype(np.float64)).astype(np.int32)
 
 
-def paint_owner(rows, cols, row, col, size):
+def paint_owner(rows: Any, cols: Any, row: Any, col: Any, size: Any) -> Any:
     """The leaf of each cell."""
     owner = np.full((rows, cols), -1, np.int32)
     number = np.arange(row.size, dtype=np.int32)

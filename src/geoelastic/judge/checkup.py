@@ -137,7 +137,8 @@ def _people(metric: Metric, candidates: IntArray) -> IntArray:
     if not mass.size or mass[-1] == 0:
         return candidates[:0]
     many = min(_MOST, max(_LEAST, _WORK // metric.n))
-    return candidates[np.searchsorted(mass, (np.arange(many) + 0.5) / many * mass[-1])]
+    chosen: IntArray = candidates[np.searchsorted(mass, (np.arange(many) + 0.5) / many * mass[-1])]
+    return chosen
 
 
 def _reports(mechanism: ElasticMechanism, places: IntArray) -> tuple[FloatArray, FloatArray]:

@@ -71,13 +71,15 @@ def _second_ring(
     pair = near[one] // n * n + index[two]
     new = (pair // n != pair % n) & (near[np.minimum(np.searchsorted(near, pair), near.size - 1)] != pair)
     pair, detour = pair[new], (length[one] + length[two])[new]
+    result: IntArray = pair
     if not pair.size:
-        return pair
+        return result
     order = np.argsort(pair, kind="stable")
     begins = np.flatnonzero(np.diff(pair[order], prepend=-1))
     different, least = pair[order][begins], np.minimum.reduceat(detour[order], begins)
     direct = _lengths(square, different // n, different % n)
-    return different[32 * least > 33 * direct]
+    result = different[32 * least > 33 * direct]
+    return result
 
 
 def _lengths(
@@ -87,7 +89,8 @@ def _lengths(
     row, col, size = (part.astype(np.int64) for part in square)
     y, x = 2 * row + size, 2 * col + size
     squared = (x[one] - x[other]) ** 2 + (y[one] - y[other]) ** 2
-    return np.sqrt((squared << (2 * kernels.LENGTH_BITS)).astype(np.float64)).astype(np.int64)
+    length: IntArray = np.sqrt((squared << (2 * kernels.LENGTH_BITS)).astype(np.float64)).astype(np.int64)
+    return length
 
 
 def _rows(pairs: IntArray, n: int) -> tuple[IntArray, IndexArray]:
