@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -229,3 +230,48 @@ def test_the_output_is_asked_for_before_the_work(tmp_path: Path) -> None:
     code, text = run("none.osm.pbf", "-o", tmp_path / "nowhere" / "q.parquet")
     assert code == 2
     assert "there is no directory" in text
+
+
+def crowd(strays: list[tuple[float, float]], n: int = 1500) -> dict[str, Any]:
+    """A town of 2 x 3 km and some objects elsewhere; (east, north) in km."""
+    rng = np.random.default_rng(5)
+    x, y = rng.uniform(-1, 1, n), rng.uniform(-1.5, 1.5, n)
+    x, y = (np.concatenate([own, [place[k] for place in strays]]) for k, own in enumerate((x, y)))
+    lat, lon = ge.Area.around(40.7, -74.0, size_km=90).to_latlon(1000 * x, 1000 * y)
+    return {"lat": np.asarray(lat), "lon": np.asarray(lon)}
+
+
+def test_a_few_strays_do_not_make_the_area_forty_kilometres_long():
+    quality = ge.quality_from_points(crowd([(-6, -30), (9, 2), (0.5, 25)]))
+    assert quality.grid.area.width_m == pytest.approx(2200, abs=150)
+    assert quality.grid.area.height_m == pytest.approx(3300, abs=150)
+    assert quality.grid.area.middle == pytest.approx((40.7, -74.0), abs=0.001)
+    strays = quality.info["strays"]
+    assert strays["objects"] == 3
+    assert strays["farthest_km"] == pytest.approx(28.9, abs=0.3)
+    (note,) = [text for text in quality.info["notes"] if "dense part" in text]
+    assert "3 of 1,503 objects, up to" in note
+    assert f"it is {strays['options']}," in note
+    center, size, height = strays["options"].split()[1::2]
+    same = ge.Area.around(*map(float, center.split(",")), size_km=float(size), height_km=float(height))
+    again = ge.quality_from_points(crowd([(-6, -30), (9, 2), (0.5, 25)]), same)
+    assert again.cells.sum() == quality.cells.sum() == 1500
+    assert again.grid.shape == quality.grid.shape
+
+
+def test_the_whole_box_is_taken_when_asked_for_and_where_there_are_no_strays():
+    far = crowd([(-6, -30), (9, 2), (0.5, 25)])
+    assert ge.quality_from_points(far, ge.Area.around(40.7, -74.0, size_km=64)).cells.sum() == 1503
+    assert "strays" not in ge.quality_from_points(crowd([])).info
+    town = crowd([(8 + k % 3, 14 + k // 30) for k in range(60)])  # a second town of sixty objects is no stray
+    assert "strays" not in ge.quality_from_points(town).info
+    assert "strays" not in ge.quality_from_points(crowd([(20, 20)], n=90)).info
+
+
+@pytest.mark.data
+def test_downtown_san_francisco_is_found_among_its_strays(data_dir, monkeypatch):
+    monkeypatch.setattr("geoelastic.quality.front.stated_box", lambda *_: None)
+    quality = ge.quality_from_osm(data_dir / "osm" / "sf_downtown_2023.osm.pbf")
+    assert quality.grid.area.middle == pytest.approx((37.7835, -122.4005), abs=0.01)
+    assert max(quality.grid.shape) < 45
+    assert quality.info["strays"]["objects"] < 100

@@ -23,8 +23,9 @@ def write(folder: Path, text: str) -> Path:
 
 
 def test_the_recipes_in_the_package_load() -> None:
-    assert ge.recipe_names() == ["paper", "places"]
-    paper = ge.load_recipe()
+    assert ge.recipe_names() == ["default", "paper", "places"]
+    assert ge.load_recipe().name == "default"
+    paper = ge.load_recipe("paper")
     assert paper.name == "paper"
     assert [(layer.name, layer.weight, [m.rule.key for m in layer.matches]) for layer in paper.layers] == [
         ("places", 3, ["amenity", "shop"]),
@@ -36,6 +37,24 @@ def test_the_recipes_in_the_package_load() -> None:
     assert places.hours is not None
     assert set(places.hours.times) == {"day", "evening", "night"}
     assert [layer.name for layer in places.layers if places.opens(layer)] == ["places", "transport"]
+
+
+def test_street_furniture_does_not_count_unless_the_paper_is_asked_for(tmp_path: Path) -> None:
+    names = ["cafe", "bench", "waste_basket", "parking_space", "vending_machine", "bicycle_parking", "school"]
+    lines = [f"n{k + 1} v1 x{0.001 * k} y0.001 Tamenity={name}" for k, name in enumerate(names)]
+    path = tmp_path / "street.opl"
+    path.write_text("\n".join([*lines, "n99 v1 x0.002 y0.002 Tshop=vacant", "n100 v1 x0 y0.002 Tshop=bakery", ""]))
+    area = ge.Area.around(0, 0, size_km=2)
+    default, paper = (ge.quality_from_osm(path, area, 100, recipe) for recipe in (None, "paper"))
+    assert default.cells.sum() == pytest.approx(3 * 3)  # a café, a school and a bakery, three times each
+    assert paper.cells.sum() == pytest.approx(3 * 9)
+    assert default.info["layers"]["places"]["classes"] == {"amenity=cafe": 1, "amenity=school": 1, "shop=bakery": 1}
+
+
+def test_what_is_furniture_for_the_recipe_of_places_is_furniture_by_default() -> None:
+    left_out = [ge.load_recipe(name).layers[0].matches[0].rule for name in ("default", "places")]
+    assert [rule.key for rule in left_out] == ["amenity", "amenity"]
+    assert left_out[1].without <= left_out[0].without
 
 
 def test_every_setting_is_read(tmp_path: Path) -> None:
@@ -184,7 +203,7 @@ def test_bad_recipes(tmp_path: Path, text: str, match: str) -> None:
 
 
 def test_recipes_that_are_not_there() -> None:
-    with pytest.raises(InputError, match=r"must be one of .paper., .places. or a \.toml file"):
+    with pytest.raises(InputError, match=r"must be one of .default., .paper., .places. or a \.toml file"):
         ge.load_recipe("best")
     with pytest.raises(FileError, match="cannot be read as a recipe"):
         ge.load_recipe("nowhere.toml")

@@ -251,7 +251,7 @@ def test_opening_hours_by_day_and_night(tmp_path: Path) -> None:
 
 def test_helpful_when_things_are_wrong(tmp_path: Path) -> None:
     roads = opl(tmp_path, "n1 v1 x0 y0\nn2 v1 x0.01 y0.01\nw1 v1 Thighway=primary Nn1,n2\n", "roads.opl")
-    with pytest.raises(InputError, match=r"roads\.opl: nothing that recipe 'paper' counts.*roads only"):
+    with pytest.raises(InputError, match=r"roads\.opl: nothing that recipe 'default' counts.*roads only"):
         ge.quality_from_osm(roads, ge.Area.around(0, 0, size_km=3))
     with pytest.raises(InputError, match="nothing in it that counts"):
         ge.quality_from_osm(roads)

@@ -23,7 +23,9 @@ from ._types import LEVEL
 @click.option("--height", "height_km", type=float, metavar="KM", help="Height, if the area is not square.")
 @click.option("--cell", "cell_m", type=float, metavar="M", help="Side of a cell [default: 100].")
 @click.option(
-    "--recipe", metavar="TOML", help="What counts as quality, and how much [default: amenities and buildings]."
+    "--recipe",
+    metavar="TOML",
+    help="What counts as quality, and how much [default: places and buildings, no furniture].",
 )
 @click.option(
     "--at", metavar="TIME", help="Local time for opening hours: a name of the recipe, 'Tue 14:00', or a date."

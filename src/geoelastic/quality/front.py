@@ -17,6 +17,8 @@ from ..sources.raster import RASTER_SUFFIXES
 from ..sources.tables import TABLE_SUFFIXES
 from ..sources.vector import Condition
 from .assemble import assemble
+from .dense import dense_part
+from .dense import said as strays_said
 from .file import is_quality_file, load_quality
 from .gather import area_of, check_overlap, prior_cells, read_batches, stated_box, whole_cells
 from .grid import Quality
@@ -215,6 +217,7 @@ def _quality(
     moment = (recipe.hours or Hours()).moment(at)
     cell_m = require_positive("cell_m", _first(cell_m, recipe.cell_m, DEFAULT_CELL_M))
     notes: list[str] = []
+    given_area = area
     if area is None and recipe.centre is not None:
         area = Area.around(*recipe.centre, size_km=recipe.size_km or 75)
     box = stated_box(recipe, map_source)
@@ -222,13 +225,20 @@ def _quality(
         area = whole_cells(Area.from_bounds(*box), cell_m)
     elif area is not None and box is not None:
         notes += check_overlap(area, box, map_source or "the raster")
+    stated = given_area is None and recipe.centre is None  # by the source itself, strays and all
     bounds = None if area is None else area.bounds
     batches = read_batches(recipe, map_source, bounds, moment is not None, in_memory, progress=progress)
     if area is None:
         area = whole_cells(area_of([batch.features for batch in batches]), cell_m)
         notes.append("the source states no box of its own: the box around its features was taken")
+    strays = dense_part([batch.features for batch in batches], area) if stated else None
+    if strays is not None:
+        area = whole_cells(strays[0], cell_m)
+        notes.append(strays_said(strays[1]))
     grid = Grid.over(area, cell_m)
     quality = assemble(recipe, grid, batches, moment=moment, prior=prior_cells(recipe.prior, prior, grid), notes=notes)
+    if strays is not None:
+        quality.info["strays"] = strays[1]
     if recipe.city is not None:
         quality.info["city_disc"] = list(recipe.city)
     return quality

@@ -34,10 +34,10 @@ def recipe_names() -> list[str]:
 
 
 def load_recipe(recipe: str | Path | Recipe | None = None) -> Recipe:
-    """A recipe by name (``paper``, the default, or another of `recipe_names`), or from a ``.toml`` file."""
+    """A recipe by name (``default``, ``paper`` or another of `recipe_names`), or from a ``.toml`` file."""
     if isinstance(recipe, Recipe):
         return recipe
-    name = "paper" if recipe is None else str(recipe)
+    name = "default" if recipe is None else str(recipe)
     if name in recipe_names():
         text = files(__package__).joinpath("recipes", f"{name}.toml").read_text(encoding="utf-8")
         return _parse(text, f"recipe {name}", Path())
