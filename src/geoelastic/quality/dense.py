@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The dense part of a source whose box is much larger than what it is about.
 
-Extracts carry strays: a ferry's pier across the bay, the far end of a long relation, a mapper's slip. A few of them make
-a box many times as large, centred where nobody is. The rule is public and looks at nothing but where objects are: in
+Extracts carry strays: a ferry's pier across the bay, the far end of a long relation, a mapper's slip. A few make a box
+many times as large, centred where nobody is. The rule is public and looks at nothing but where objects are: in
 each direction the box that holds all but the outermost one in two hundred on either side, a twentieth wider on every
 side. If that is less than half of the whole box, it is the area; otherwise the source is as wide as its box, and the
 box is the area. A country of towns and empty mountains keeps its box, as one object in two hundred is not a town.
