@@ -5,7 +5,12 @@
 
 open Proved
 
-type graph = { n : int; start : int array; index : int array; weight : int array; edge : int array }
+(* Arcs of v: entries start.(v) .. start.(v + 1) - 1, each a place and a weight in one number of [arc], which halves what
+   searches read. *)
+type graph = { n : int; start : int array; arc : int array; edge : int array }
+
+let[@inline] tip arc = arc land (1 lsl 28 - 1)
+let[@inline] weight arc = arc lsr 28
 
 let graph n edges weigh =
   let start = Array.make (n + 1) 0 in
@@ -13,85 +18,90 @@ let graph n edges weigh =
   Array.iter (fun ((u, v), _) -> count u; count v) edges;
   for v = 0 to n - 1 do start.(v + 1) <- start.(v + 1) + start.(v) done;
   let size = start.(n) in
-  let index = Array.make size 0 and weight = Array.make size 0 and edge = Array.make size 0 in
+  let arc = Array.make size 0 and edge = Array.make size 0 in
   let fill = Array.sub start 0 (max n 1) in
   let put k u v w =
     let at = fill.(u) in
-    index.(at) <- v; weight.(at) <- w; edge.(at) <- k; fill.(u) <- at + 1 in
+    arc.(at) <- v lor (w lsl 28); edge.(at) <- k; fill.(u) <- at + 1 in
   Array.iteri (fun k ((u, v), w) -> let w = weigh u v w in put k u v w; put k v u w) edges;
-  { n; start; index; weight; edge }
+  { n; start; arc; edge }
 
 let rows g item = Array.init g.n (fun v -> List.init (g.start.(v + 1) - g.start.(v)) (fun k -> item (g.start.(v) + k)))
-let arcs g = rows g (fun at -> (g.index.(at), g.weight.(at)))
+let arcs g = rows g (fun at -> (tip g.arc.(at), weight g.arc.(at)))
 let edge_numbers g = rows g (fun at -> g.edge.(at))
 
-(* Dijkstra's algorithm with a ring of buckets, one for each distance modulo their number. *)
+(* Dijkstra's algorithm with a ring of buckets of 2^shift distances each. In wide buckets a place may be settled too early;
+   it is then settled again, in a later turn. What is [far] away or farther is not looked at. *)
 type space = {
-  g : graph; dist : int array; rank_of : int array; order : int array; mutable settled : int;
-  touched : int array; mutable seen : int; head : int array; mutable vertex : int array; mutable next : int array;
-  mutable entries : int }
+  g : graph; far : int; shift : int; dist : int array; turn_of : int array; settled_at : int array; order : int array;
+  mutable settled : int; touched : int array; mutable seen : int; head : int array; mutable vertex : int array;
+  mutable next : int array; mutable entries : int }
 
-let space g =
-  let longest = Array.fold_left max 0 g.weight in
-  let rec ring k = if k > longest then k else ring (2 * k) in
-  { g; dist = Array.make g.n max_int; rank_of = Array.make g.n (-1); order = Array.make (max g.n 1) 0; settled = 0;
-    touched = Array.make (max g.n 1) 0; seen = 0; head = Array.make (ring 1) (-1);
-    vertex = Array.make 1024 0; next = Array.make 1024 0; entries = 0 }
+let space g ~far ~shift =
+  let longest = Array.fold_left (fun most arc -> max most (weight arc)) 0 g.arc in
+  let rec ring k = if k > (min longest far lsr shift) + 1 then k else ring (2 * k) in
+  let make x = Array.make (max g.n 1) x in
+  { g; far; shift; dist = make far; turn_of = make (-1); settled_at = make (-1); order = make 0; settled = 0; touched = make 0;
+    seen = 0; head = Array.make (ring 1) (-1); vertex = Array.make 1024 0; next = Array.make 1024 0; entries = 0 }
 
 let push s v d =
-  if s.dist.(v) = max_int then (s.touched.(s.seen) <- v; s.seen <- s.seen + 1);
+  if s.dist.(v) = s.far then (s.touched.(s.seen) <- v; s.seen <- s.seen + 1);
   s.dist.(v) <- d;
-  if s.entries = Array.length s.vertex then begin
+  let e = s.entries in
+  if e = Array.length s.vertex then begin
     s.vertex <- Array.append s.vertex s.vertex;
     s.next <- Array.append s.next s.next
   end;
-  let b = d land (Array.length s.head - 1) in
-  s.vertex.(s.entries) <- v; s.next.(s.entries) <- s.head.(b); s.head.(b) <- s.entries;
-  s.entries <- s.entries + 1
+  let b = (d lsr s.shift) land (Array.length s.head - 1) in
+  s.vertex.(e) <- v; s.next.(e) <- s.head.(b); s.head.(b) <- e;
+  s.entries <- e + 1
 
-(* Settle all within [limit] of the sources; [stop] is asked after each. *)
-let search s sources limit stop =
+(* Settle all that is nearer to the sources than [far]; [stop] is asked after each. *)
+let search s sources stop =
   for k = 0 to s.seen - 1 do
-    s.dist.(s.touched.(k)) <- max_int; s.rank_of.(s.touched.(k)) <- -1
+    let v = s.touched.(k) in
+    s.dist.(v) <- s.far; s.turn_of.(v) <- -1; s.settled_at.(v) <- -1
   done;
-  Array.fill s.head 0 (Array.length s.head) (-1);
   s.seen <- 0; s.settled <- 0; s.entries <- 0;
   List.iter (fun v -> push s v 0) sources;
-  let waiting = ref s.entries and d = ref 0 and stopped = ref false in
-  let mask = Array.length s.head - 1 in
-  while !waiting > 0 && !d <= limit && not !stopped do
-    let b = !d land mask in
-    while s.head.(b) >= 0 && not !stopped do
-      let e = s.head.(b) in
-      s.head.(b) <- s.next.(e); decr waiting;
+  let waiting = ref s.entries and b = ref 0 and stopped = ref false in
+  let mask = Array.length s.head - 1 and dist = s.dist and arc = s.g.arc and shift = s.shift in
+  while !waiting > 0 && not !stopped do
+    let slot = !b land mask in
+    while s.head.(slot) >= 0 && not !stopped do
+      let e = s.head.(slot) in
+      s.head.(slot) <- s.next.(e); decr waiting;
       let v = s.vertex.(e) in
-      if s.dist.(v) = !d && s.rank_of.(v) < 0 then begin
-        s.rank_of.(v) <- s.settled; s.order.(s.settled) <- v; s.settled <- s.settled + 1;
+      let d = dist.(v) in
+      if d lsr shift = !b && s.settled_at.(v) <> d then begin
+        s.settled_at.(v) <- d;
+        s.turn_of.(v) <- s.settled;
+        if shift = 0 then s.order.(s.settled) <- v;
+        s.settled <- s.settled + 1;
         if stop v then stopped := true;
         for at = s.g.start.(v) to s.g.start.(v + 1) - 1 do
-          let u = s.g.index.(at) and c = !d + s.g.weight.(at) in
-          if c < s.dist.(u) then (push s u c; incr waiting)
+          let a = arc.(at) in
+          let u = tip a and c = d + weight a in
+          if c < dist.(u) then (push s u c; incr waiting)
         done
       end
     done;
-    incr d
-  done
+    incr b
+  done;
+  if !stopped then Array.fill s.head 0 (Array.length s.head) (-1)
 
-(* An array as a function; reads outside it raise. *)
-let read (a : int array) = fun i -> a.(i)
-
-let around s = { count = s.settled; place = read s.order; rank = read s.rank_of; reach = read s.dist }
+let around s = { count = s.settled; order = s.order; ranks = s.turn_of; reaches = s.dist }
 
 let never _ = false
 let level = 8192
 
 (* Places outside fences in groups of neighbours. *)
 let groups g outside =
-  let s = space g and taken = Array.make g.n false and found = ref [] in
+  let s = space g ~far:(2 * level + 1) ~shift:0 and taken = Array.make g.n false and found = ref [] in
   for v = 0 to g.n - 1 do
     if outside v && not taken.(v) then begin
       let mine = ref [] and left = ref 96 in
-      search s [ v ] (level / 2) (fun u ->
+      search s [ v ] (fun u ->
           if outside u && not taken.(u) then (taken.(u) <- true; mine := u :: !mine; decr left);
           !left = 0);
       found := !mine :: !found
@@ -105,20 +115,27 @@ let weight_table () =
 
 let all (m : file) edges ~cap ~far_cap =
   let g = graph m.size edges (fun _ _ w -> w) in
-  let low = graph m.size edges (fun u v w -> lower (m.height u) (m.height v) w) in
+  let low = graph m.size edges (fun u v w -> lower m.heights.(u) m.heights.(v) w) in
   let table = weight_table () in
   let period = Array.length table in
   let quarters = Array.init (far_cap + 1) (fun d -> table.(d mod period) / (4 lsl (d / period))) in
   let near = arcs g and which = edge_numbers g and near_low = arcs low in
   let first = Hashtbl.create 16 in
-  for v = m.size - 1 downto 0 do Hashtbl.replace first (m.fence v) v done;
-  let outside v = m.fence v = 0 in
+  for v = m.size - 1 downto 0 do Hashtbl.replace first m.fences.(v) v done;
+  let outside v = m.fences.(v) = 0 in
   let groups = if m.sharp then groups low outside else [||] in
-  let balls = space g and shared = space low and own = space low in
-  let look s sources limit = search s sources limit never; around s in
+  let balls = space g ~far:(m.top + 1) ~shift:0 and shared = space low ~far:(far_cap + 1) ~shift:0 in
+  let own = space low ~far:cap ~shift:6 in
+  let look s sources = search s sources never; around s in
+  (* how many of what lies around the group that was looked at last are nearer than [cap]: they come first *)
+  let core _ =
+    let rec go low high = if low >= high then low else
+      let k = (low + high) / 2 in
+      if shared.dist.(shared.order.(k)) < cap then go (k + 1) high else go low k in
+    go 0 shared.settled in
   { near = (fun v -> near.(v)); which = (fun v -> which.(v)); near_low = (fun v -> near_low.(v)); first_of = Hashtbl.find first;
-    ball = (fun x -> look balls [ x ] m.top);
-    period; weights = read table; whole_weight = read quarters; cap; far_cap;
+    ball = (fun x -> look balls [ x ]);
+    period; table; quarters; cap; far_cap;
     group_count = Array.length groups; members = (fun k -> groups.(k));
-    group = (fun k -> look shared groups.(k) far_cap);
-    precise = (fun x -> look own [ x ] cap) }
+    group = (fun k -> look shared groups.(k)); core;
+    precise = (fun x -> search own [ x ] never; { depths = own.dist; turns = own.turn_of }) }

@@ -54,9 +54,9 @@ let read path =
   expect next "end";
   Array.iter (fun ((u, v), w) ->
       if u < 0 || v < 0 || u >= size || v >= size || w < 0 || w > 1 lsl 30 then bad "no edge: %d %d %d" u v w) edges;
-  let column k = Hints.read (Array.map (fun row -> row.(k)) rows) in
-  ( { Proved.size; edge_count; edge_at = (fun k -> edges.(k)); top; required = Hints.read required; sharp;
-      mass = column 0; fence = column 1; secret = (fun v -> rows.(v).(2) = 1); height = column 3; measure = column 4 },
+  let column k = Array.map (fun row -> row.(k)) rows in
+  ( { Proved.size; edge_count; edge_at = (fun k -> edges.(k)); top; requirement = required; sharp;
+      masses = column 0; fences = column 1; secret = (fun v -> rows.(v).(2) = 1); heights = column 3; measures = column 4 },
     edges )
 
 (* An operation that would not be exact, or a read outside an array, is no yes. *)

@@ -5,12 +5,16 @@
     It takes hints from helpers that nobody need trust: neighbours of each place, and for each place a list of what
     lies around it with distances. A hint that is wrong makes the checker say no, never yes.
 
-    Reads are functions [Z -> Z] (arrays in OCaml). Loops count a [nat] down. *)
+    What is read by number is a [reader]: a function here, an array in OCaml, where a read outside stops the program.
+    Loops count a [nat] down. *)
 
 From Coq Require Import ZArith List Bool FMapPositive.
 From Geoelastic Require Import Weights Relief.
 Import ListNotations.
 Local Open Scope Z_scope.
+
+Definition reader : Type := Z -> Z.
+Definition get (r : reader) (i : Z) : Z := r i.
 
 (** ** What a file says *)
 
@@ -18,19 +22,35 @@ Record file := {
   size : Z;                       (* places are 0 .. size - 1 *)
   edge_count : Z;
   edge_at : Z -> Z * Z * Z;       (* edge k: two places and a weight in level units *)
-  mass : Z -> Z;
-  fence : Z -> Z;                 (* 0 outside, k inside fence k *)
+  masses : reader;
+  fences : reader;                (* 0 outside, k inside fence k *)
   secret : Z -> bool;             (* false in the frame *)
   top : Z;                        (* the requirement is asked for up to this level *)
-  required : Z -> Z;              (* what a ball of each radius must hold *)
+  requirement : reader;           (* what a ball of each radius must hold *)
   sharp : bool;                   (* reports go by heights with exponent 1, or else with exponent 1/2 *)
-  height : Z -> Z;
-  measure : Z -> Z }.
+  heights : reader;
+  measures : reader }.
+
+Definition mass (m : file) (v : Z) : Z := get (masses m) v.
+Definition fence (m : file) (v : Z) : Z := get (fences m) v.
+Definition required (m : file) (D : Z) : Z := get (requirement m) D.
+Definition height (m : file) (v : Z) : Z := get (heights m) v.
+Definition measure (m : file) (v : Z) : Z := get (measures m) v.
 
 (** ** Hints *)
 
 (** What lies around: [count] places, the k-th being [place k], at most [reach] of it away; [rank] finds k again. *)
-Record around := { count : Z; place : Z -> Z; rank : Z -> Z; reach : Z -> Z }.
+Record around := { count : Z; order : reader; ranks : reader; reaches : reader }.
+
+Definition place (a : around) (k : Z) : Z := get (order a) k.
+Definition rank (a : around) (v : Z) : Z := get (ranks a) v.
+Definition reach (a : around) (v : Z) : Z := get (reaches a) v.
+
+(** How far each place is from one of them, and in what turn it was reached: from one that came before. *)
+Record field := { depths : reader; turns : reader }.
+
+Definition depth (f : field) (v : Z) : Z := get (depths f) v.
+Definition turn (f : field) (v : Z) : Z := get (turns f) v.
 
 Record hints := {
   near : Z -> list (Z * Z);       (* neighbours of each place, with weights *)
@@ -39,14 +59,18 @@ Record hints := {
   first_of : Z -> Z;              (* a place of each fence *)
   ball : Z -> around;             (* around each place, as far as the requirement is asked for *)
   period : Z;                     (* the weight table of exponent 1 *)
-  weights : Z -> Z;
-  whole_weight : Z -> Z;          (* a quarter of each weight, rounded down *)
+  table : reader;
+  quarters : reader;              (* a quarter of each weight, rounded down *)
   cap : Z;                        (* sums are exact up to this distance, *)
   far_cap : Z;                    (* and bounded, by groups of places, up to this one *)
   group_count : Z;
   group : Z -> around;            (* around a group: distances from the nearest of it *)
   members : Z -> list Z;
-  precise : Z -> around }.        (* around each place by lowered weights, up to [cap] *)
+  core : Z -> Z;                  (* how many of the places around a group are within [cap] of a member *)
+  precise : Z -> field }.         (* around each place by lowered weights, up to [cap] *)
+
+Definition weights (h : hints) (j : Z) : Z := get (table h) j.
+Definition whole_weight (h : hints) (D : Z) : Z := get (quarters h) D.
 
 (** ** Tools *)
 
@@ -158,38 +182,51 @@ Definition weights_ok : bool :=
 
 (** ** Sums *)
 
-(** No arc leads further than its weight, where everything that is not in the list counts as [limit] away; and, for
-    exact distances, an arc leads here from an earlier place. *)
-Fixpoint arcs_ok (a : around) (n limit k d : Z) (found : bool) (arcs : list (Z * Z)) : bool :=
-  match arcs with
-  | [] => found
-  | (u, w) :: arcs' =>
-      let r := rank a u in
-      if (0 <=? r) && (r <? n) && (place a r =? u) then
-        let e := reach a u in
-        if e <=? d + w then arcs_ok a n limit k d (found || ((r <? k) && (e + w <=? d))) arcs' else false
-      else if limit <=? d + w then arcs_ok a n limit k d found arcs' else false
+(** The arcs of the first n places around a group, taken down once for all of its members: to another of these places,
+    or out of them. *)
+Inductive arcs := stop | into (u w : Z) (rest : arcs) | out (w : Z) (rest : arcs).
+Inductive rows := no_rows | row (v : Z) (l : arcs) (rest : rows).
+
+Fixpoint arcs_of (a : around) (n : Z) (l : list (Z * Z)) : arcs :=
+  match l with
+  | [] => stop
+  | (u, w) :: l' => if member a n u then into u w (arcs_of a n l') else out w (arcs_of a n l')
   end.
 
-(** Sum of measure x weight and of measure over the list, if all of it is right; [root]: the place that all distances
-    are from; with none, they are only lower bounds of the distances from any place at 0. *)
-Fixpoint add_up (a : around) (root : option Z) (n limit floor : Z) (left : nat) (k sum all : Z) : option (Z * Z) :=
+Fixpoint rows_of (a : around) (n : Z) (left : nat) (taken : rows) : rows :=
   match left with
-  | O => Some (sum, all)
-  | S left' =>
-      let v := place a k in
-      let d := reach a v in
-      let start := match root with Some x => (k =? 0) && (v =? x) && (d =? 0) | None => true end in
-      if within (size m) v && (fence m v =? 0) && (rank a v =? k) && (0 <=? d) && (d <=? limit)
-         && arcs_ok a n limit k d start (near_low h v)
-      then add_up a root n limit floor left' (k + 1)
-             (sum + measure m v * whole_weight h (Z.max d floor)) (all + measure m v)
+  | O => taken
+  | S k => let v := place a (Z.of_nat k) in rows_of a n k (row v (arcs_of a n (near_low h v)) taken)
+  end.
+
+(** No arc leads further than its weight, where everything that is not in the rows counts as [limit] away; and an arc
+    leads here from a place whose turn was earlier. *)
+Fixpoint arcs_ok (f : field) (limit v d : Z) (found : bool) (l : arcs) : bool :=
+  match l with
+  | stop => found
+  | into u w l' =>
+      let e := depth f u in
+      if e <=? d + w
+      then arcs_ok f limit v d (found || ((e + w <=? d) && (0 <=? turn f u) && (turn f u <? turn f v))) l'
+      else false
+  | out w l' => if limit <=? d + w then arcs_ok f limit v d found l' else false
+  end.
+
+(** Sum of measure x weight and of measure over what is nearer to x than [limit], if all of it is right. *)
+Fixpoint add_up (f : field) (x limit : Z) (r : rows) (sum all : Z) : option (Z * Z) :=
+  match r with
+  | no_rows => Some (sum, all)
+  | row v l r' =>
+      let d := depth f v in
+      if d =? limit then add_up f x limit r' sum all
+      else if (0 <=? d) && (d <? limit) && arcs_ok f limit v d ((v =? x) && (d =? 0)) l
+      then add_up f x limit r' (sum + measure m v * whole_weight h d) (all + measure m v)
       else None
   end.
 
-Definition exact_sum (x : Z) : option (Z * Z) :=
-  let a := precise h x in
-  if 0 <? count a then add_up a (Some x) (count a) (cap h) 0 (Z.to_nat (count a)) 0 0 0 else None.
+Definition exact_sum (r : rows) (x : Z) : option (Z * Z) :=
+  let f := precise h x in
+  if depth f x =? 0 then add_up f x (cap h) r 0 0 else None.
 
 Fixpoint total_below (n : nat) (sum : Z) : Z :=
   match n with
@@ -199,9 +236,24 @@ Fixpoint total_below (n : nat) (sum : Z) : Z :=
 
 Definition total_measure : Z := total_below (Z.to_nat (size m)) 0.
 
+(** A lower bound of the distance from any place at 0. *)
+Definition potential (a : around) (u : Z) : Z := if member a (count a) u then reach a u else far_cap h.
+
+Fixpoint add_far (a : around) (left : nat) (k sum all : Z) : option (Z * Z) :=
+  match left with
+  | O => Some (sum, all)
+  | S left' =>
+      let v := place a k in
+      let d := reach a v in
+      if within (size m) v && (fence m v =? 0) && (rank a v =? k) && (0 <=? d) && (d <=? far_cap h)
+         && forallb (fun e => potential a (fst e) <=? d + snd e) (near_low h v)
+      then add_far a left' (k + 1) (sum + measure m v * whole_weight h (Z.max d (cap h))) (all + measure m v)
+      else None
+  end.
+
 (** An upper bound of the far part of every member of a group. *)
 Definition far_bound (a : around) : option Z :=
-  match add_up a None (count a) (far_cap h) (cap h) (Z.to_nat (count a)) 0 0 0 with
+  match add_far a (Z.to_nat (count a)) 0 0 0 with
   | Some (sum, all) => Some (sum + all + (total_measure - all) * (whole_weight h (far_cap h) + 1))
   | None => None
   end.
@@ -209,13 +261,13 @@ Definition far_bound (a : around) : option Z :=
 (** What is known of a place: the sum of measure x weight over its ball, its measure, a bound of its far part. *)
 Definition sums : Type := PositiveMap.t (Z * Z * Z).
 
-Fixpoint add_members (a : around) (far : Z) (l : list Z) (s : sums) : option sums :=
+Fixpoint add_members (a : around) (n far : Z) (r : rows) (l : list Z) (s : sums) : option sums :=
   match l with
   | [] => Some s
   | x :: l' =>
-      if within (size m) x && (fence m x =? 0) && member a (count a) x && (reach a x =? 0) then
-        match exact_sum x with
-        | Some (sum, all) => add_members a far l' (PositiveMap.add (Z.to_pos (x + 1)) (sum, all, far) s)
+      if within (size m) x && (fence m x =? 0) && member a n x && (reach a x =? 0) then
+        match exact_sum r x with
+        | Some (sum, all) => add_members a n far r l' (PositiveMap.add (Z.to_pos (x + 1)) (sum, all, far) s)
         | None => None
         end
       else None
@@ -226,12 +278,15 @@ Fixpoint add_groups (n : nat) (s : sums) : option sums :=
   | O => Some s
   | S k =>
       let a := group h (Z.of_nat k) in
+      let n := core h (Z.of_nat k) in
       match far_bound a with
       | Some far =>
-          match add_members a far (members h (Z.of_nat k)) s with
-          | Some s' => add_groups k s'
-          | None => None
-          end
+          if (0 <=? n) && (n <=? count a) then
+            match add_members a n far (rows_of a n (Z.to_nat n) no_rows) (members h (Z.of_nat k)) s with
+            | Some s' => add_groups k s'
+            | None => None
+            end
+          else None
       | None => None
       end
   end.

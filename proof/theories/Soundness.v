@@ -405,101 +405,85 @@ Proof. apply lowered_whole, edges_whole. Qed.
 
 Section Around.
 
-Variables (a : around) (root : option Z) (limit floor : Z).
-
-Definition potential (u : Z) : Z := if member a (count a) u then reach a u else limit.
-
-Lemma arcs_sound k D found arcs : arcs_ok a (count a) limit k D found arcs = true ->
-  (forall u w, In (u, w) arcs -> potential u <= D + w) /\
-  (found = true \/ exists u w, In (u, w) arcs /\ 0 <= rank a u < k /\ place a (rank a u) = u /\ reach a u + w <= D).
-Proof.
-  revert found; induction arcs as [| [u w] arcs IH]; intros found H; simpl in H.
-  - split; [intros ? ? [] | now left].
-  - destruct ((0 <=? rank a u) && (rank a u <? count a) && (place a (rank a u) =? u)) eqn:Q.
-    + destruct (Z.leb_spec (reach a u) (D + w)) as [L | L]; [| discriminate].
-      destruct (IH _ H) as [A B]. split.
-      * intros u' w' [[= <- <-] | I]; [| auto]. unfold potential, member. rewrite Q. exact L.
-      * destruct B as [B | [u' [w' [I B]]]]; [| right; exists u', w'; simpl; tauto].
-        apply orb_true_iff in B as [B | B]; [now left | right].
-        rewrite andb_true_iff, Z.ltb_lt, Z.leb_le in B. rewrite !andb_true_iff, Z.leb_le, Z.ltb_lt, Z.eqb_eq in Q.
-        exists u, w. simpl. repeat split; try tauto; lia.
-    + destruct (Z.leb_spec limit (D + w)) as [L | L]; [| discriminate].
-      destruct (IH _ H) as [A B]. split.
-      * intros u' w' [[= <- <-] | I]; [| auto]. unfold potential, member. rewrite Q. exact L.
-      * destruct B as [B | [u' [w' [I B]]]]; [now left | right; exists u', w'; simpl; tauto].
-Qed.
-
-Definition start (k : Z) : bool :=
-  match root with Some x => (k =? 0) && (place a k =? x) && (reach a (place a k) =? 0) | None => true end.
+Variable a : around.
 
 Definition right (k : Z) : Prop :=
   let v := place a k in
-  0 <= v < n /\ fence m v = 0 /\ rank a v = k /\ 0 <= reach a v <= limit /\
-  arcs_ok a (count a) limit k (reach a v) (start k) (near_low h v) = true.
+  0 <= v < n /\ fence m v = 0 /\ rank a v = k /\ 0 <= reach a v <= far_cap h /\
+  forall u w, In (u, w) (near_low h v) -> potential h a u <= reach a v + w.
 
-Definition item (v : Z) : Z := measure m v * ww (Z.max (reach a v) floor).
+Definition far_item (v : Z) : Z := measure m v * ww (Z.max (reach a v) (cap h)).
 
-Lemma add_up_sound left : forall k sum all s t, 0 <= k -> (forall j, 0 <= j < k -> right j) ->
-  sum = zsum item (firsts a k) -> all = zsum (measure m) (firsts a k) -> k + Z.of_nat left = count a ->
-  add_up m h a root (count a) limit floor left k sum all = Some (s, t) ->
-  (forall j, 0 <= j < count a -> right j) /\ s = zsum item (firsts a (count a)) /\ t = zsum (measure m) (firsts a (count a)).
+Lemma add_far_sound left : forall k sum all s t, 0 <= k -> (forall j, 0 <= j < k -> right j) ->
+  sum = zsum far_item (firsts a k) -> all = zsum (measure m) (firsts a k) -> k + Z.of_nat left = count a ->
+  add_far m h a left k sum all = Some (s, t) ->
+  (forall j, 0 <= j < count a -> right j) /\ s = zsum far_item (firsts a (count a)) /\ t = zsum (measure m) (firsts a (count a)).
 Proof.
   induction left as [| left IH]; intros k sum all s t K R Hs Ha E H; simpl in H.
   - injection H as <- <-. replace (count a) with k by lia. auto.
   - match type of H with (if ?b then _ else _) = _ => destruct b eqn:Q; [| discriminate] end.
-    rewrite !andb_true_iff, within_spec, !Z.eqb_eq, !Z.leb_le in Q.
+    rewrite !andb_true_iff, within_spec, !Z.eqb_eq, !Z.leb_le, forallb_forall in Q.
     eapply IH; try exact H; try lia.
-    + intros j J. destruct (Z.eq_dec j k) as [-> | N]; [unfold right, start; tauto | apply R; lia].
-    + rewrite firsts_S, zsum_app by exact K. simpl. unfold item at 2. lia.
+    + intros j J. destruct (Z.eq_dec j k) as [-> | N]; [| apply R; lia].
+      unfold right. repeat split; try tauto; try lia.
+      intros u w I. destruct Q as [_ Q]. specialize (Q _ I). simpl in Q. now apply Z.leb_le in Q.
+    + rewrite firsts_S, zsum_app by exact K. simpl. unfold far_item at 2. lia.
     + rewrite firsts_S, zsum_app by exact K. simpl. lia.
 Qed.
 
 Hypothesis R : forall j, 0 <= j < count a -> right j.
 
-Lemma potential_le u : potential u <= limit.
+Lemma potential_le u : potential h a u <= far_cap h.
 Proof.
   unfold potential. destruct (member a (count a) u) eqn:Q; [| lia].
   apply member_spec in Q as [B e]. destruct (R _ B) as [_ [_ [_ [L _]]]]. rewrite e in L. lia.
 Qed.
 
-Lemma potential_arc u v w : arc lowered_edges u v w -> potential v <= potential u + w.
+Lemma potential_arc u v w : arc lowered_edges u v w -> potential h a v <= potential h a u + w.
 Proof.
   intros A. pose proof (arc_whole _ _ low_whole _ _ _ A) as w0.
   destruct (lowered_near _ _ _ A) as [_ [_ I]].
   unfold potential at 2. destruct (member a (count a) u) eqn:Q.
-  - apply member_spec in Q as [B e]. destruct (R _ B) as [_ [_ [_ [_ O]]]]. rewrite e in O.
-    apply arcs_sound in O as [O _]. now apply O.
+  - apply member_spec in Q as [B e]. destruct (R _ B) as [_ [_ [_ [_ O]]]]. rewrite e in O. now apply O.
   - pose proof (potential_le v). lia.
 Qed.
 
-Lemma potential_walk x z L : walk lowered_edges x z L -> potential z <= potential x + L.
+Lemma potential_walk x z L : walk lowered_edges x z L -> potential h a z <= potential h a x + L.
 Proof. induction 1 as [| x y z w L A W0 IH]; [lia |]. apply potential_arc in A. lia. Qed.
 
-Lemma firsts_member v : In v (firsts a (count a)) <-> member a (count a) v = true.
+(** The first of them, and the rest of the map. *)
+Section First.
+
+Variable c : Z.
+Hypothesis C : 0 <= c <= count a.
+
+Lemma firsts_member v : In v (firsts a c) <-> member a c v = true.
 Proof.
   rewrite firsts_in, member_spec. split.
-  - intros [j [J <-]]. destruct (R j J) as [_ [_ [-> _]]]. auto.
+  - intros [j [J <-]]. destruct (R j ltac:(lia)) as [_ [_ [-> _]]]. auto.
   - intros [B e]. eauto.
 Qed.
 
-Lemma around_split : exists rest, Permutation places (firsts a (count a) ++ rest) /\
-  (forall v, In v rest -> 0 <= v < n /\ member a (count a) v = false) /\
-  (forall v, In v (firsts a (count a)) -> 0 <= v < n /\ fence m v = 0 /\ 0 <= reach a v <= limit /\ member a (count a) v = true).
+Lemma around_split : exists rest, Permutation places (firsts a c ++ rest) /\
+  (forall v, In v rest -> 0 <= v < n /\ member a c v = false) /\
+  (forall v, In v (firsts a c) -> 0 <= v < n /\ fence m v = 0 /\ 0 <= reach a v <= far_cap h /\ member a c v = true).
 Proof.
-  assert (F : forall v, In v (firsts a (count a)) -> 0 <= v < n /\ fence m v = 0 /\ 0 <= reach a v <= limit).
-  { intros v I. apply firsts_in in I as [j [J <-]]. destruct (R j J) as [A [B [_ [C _]]]]. auto. }
-  destruct (split_part _ (firsts a (count a)) places) as [rest P].
-  - apply firsts_nodup. intros j J. apply (R j J).
+  assert (F : forall v, In v (firsts a c) -> 0 <= v < n /\ fence m v = 0 /\ 0 <= reach a v <= far_cap h).
+  { intros v I. apply firsts_in in I as [j [J <-]]. destruct (R j ltac:(lia)) as [A [B [_ [D _]]]]. auto. }
+  destruct (split_part _ (firsts a c) places) as [rest P].
+  - apply firsts_nodup. intros j J. apply (R j ltac:(lia)).
   - intros v I. apply range_in. now apply F.
   - exists rest. split; [exact P |]. split.
     + intros v I. split.
       * apply range_in. eapply Permutation_in; [symmetry; exact P | apply in_or_app; auto].
-      * destruct (member a (count a) v) eqn:Q; auto. apply firsts_member in Q. exfalso.
+      * destruct (member a c v) eqn:Q; auto. apply firsts_member in Q. exfalso.
         pose proof (Permutation_NoDup P (range_nodup n)) as ND.
-        revert ND Q I. generalize (firsts a (count a)). induction l as [| b l IH]; simpl; intros ND Q I; [tauto |].
+        revert ND Q I. generalize (firsts a c). induction l as [| b l IH]; simpl; intros ND Q I; [tauto |].
         inversion ND; subst. destruct Q as [-> | Q]; [apply H1; apply in_or_app; auto | auto].
     + intros v I. pose proof (F v I). apply firsts_member in I. tauto.
 Qed.
+
+End First.
 
 End Around.
 
@@ -538,106 +522,192 @@ Qed.
 
 Section Exact.
 
-Variable x : Z.
-Variables s b : Z.
-Hypothesis H : exact_sum m h x = Some (s, b).
+Variable a : around.
+Hypothesis R : forall j, (0 <= j < count a)%Z -> right a j.
+Variable c : Z.
+Hypothesis C : (0 <= c <= count a)%Z.
+Variables x s b : Z.
+Hypothesis X : member a c x = true.
 
-Notation a := (precise h x).
+Notation f := (precise h x).
+Notation taken v := (arcs_of a c (near_low h v)).
+Notation start v := ((v =? x) && (depth f v =? 0))%Z.
 
-Lemma exact_right : (0 < count a)%Z /\ (forall j, (0 <= j < count a)%Z -> right a (Some x) (cap h) j) /\
-  s = zsum (item a 0) (firsts a (count a)) /\ b = zsum (measure m) (firsts a (count a)).
+Definition rows_to (l : list Z) : rows := fold_right (fun v => row v (taken v)) no_rows l.
+
+Lemma rows_of_spec k : forall l, rows_of h a c k (rows_to l) = rows_to (firsts a (Z.of_nat k) ++ l).
 Proof.
-  unfold exact_sum in H. destruct (Z.ltb_spec 0 (count a)) as [C | C]; [| discriminate]. split; [exact C |].
-  eapply (add_up_sound a (Some x) (cap h) 0 (Z.to_nat (count a)) 0 0 0); try exact H; try reflexivity; try lia; intros j J; lia.
+  induction k as [| k IH]; intros l; [reflexivity |].
+  simpl rows_of. change (row ?v (taken ?v) (rows_to l)) with (rows_to (v :: l)). rewrite IH.
+  replace (Z.of_nat (S k)) with (Z.of_nat k + 1)%Z by lia. rewrite firsts_S by lia. now rewrite <- app_assoc.
 Qed.
 
-Lemma exact_upper j : (0 <= j)%Z -> (j < count a)%Z ->
-  exists L, walk lowered_edges x (place a j) L /\ (L <= reach a (place a j))%Z.
+(** What is certified of each place: how far it is at least, and at most where that is less than [cap]. *)
+Definition from_x (u : Z) : Z := if member a c u then depth f u else cap h.
+
+Lemma arcs_sound v D found l : arcs_ok f (cap h) v D found (arcs_of a c l) = true ->
+  (forall u w, In (u, w) l -> from_x u <= D + w)%Z /\
+  (found = true \/ exists u w, In (u, w) l /\ member a c u = true /\ (depth f u + w <= D)%Z /\ (0 <= turn f u < turn f v)%Z).
 Proof.
-  destruct exact_right as [_ [R _]].
-  intros J. pattern j. apply Zlt_0_ind with (x := j); [| exact J]. clear j J. intros j IH J0 J.
-  destruct (R j ltac:(lia)) as [V [_ [_ [_ O]]]]. apply arcs_sound in O as [_ [O | [u [w [I [B [e L]]]]]]].
-  - unfold start in O. rewrite !andb_true_iff, !Z.eqb_eq in O. destruct O as [[_ e] z].
-    exists 0%Z. rewrite z, e. split; [constructor | lia].
-  - destruct (IH (rank a u) ltac:(lia) ltac:(lia)) as [M [WM LM]]. rewrite e in *.
-    apply near_lowered in I; [| exact V]. exists (M + w)%Z. split; [| lia].
-    eapply walk_app; [exact WM |]. apply walk_arc. unfold arc in *; tauto.
+  revert found; induction l as [| [u w] l IH]; intros found H; simpl in H.
+  - split; [intros ? ? [] | now left].
+  - destruct (member a c u) eqn:Q; simpl in H.
+    + destruct (Z.leb_spec (depth f u) (D + w)) as [L | L]; [| discriminate].
+      destruct (IH _ H) as [A B]. split.
+      * intros u' w' [[= <- <-] | I]; [| auto]. unfold from_x. rewrite Q. exact L.
+      * destruct B as [B | [u' [w' [I B]]]]; [| right; exists u', w'; simpl; tauto].
+        apply orb_true_iff in B as [B | B]; [now left | right].
+        rewrite !andb_true_iff, Z.ltb_lt, !Z.leb_le in B. exists u, w. simpl. tauto.
+    + destruct (Z.leb_spec (cap h) (D + w)) as [L | L]; [| discriminate].
+      destruct (IH _ H) as [A B]. split.
+      * intros u' w' [[= <- <-] | I]; [| auto]. unfold from_x. rewrite Q. exact L.
+      * destruct B as [B | [u' [w' [I B]]]]; [now left | right; exists u', w'; simpl; tauto].
 Qed.
 
-Lemma exact_root : potential a (cap h) x = 0%Z.
+Definition cleared (v : Z) : Prop :=
+  depth f v = cap h \/ (0 <= depth f v < cap h)%Z /\ arcs_ok f (cap h) v (depth f v) (start v) (taken v) = true.
+
+Definition item (v : Z) : Z := if (depth f v =? cap h)%Z then 0%Z else (measure m v * ww (depth f v))%Z.
+Definition amount (v : Z) : Z := if (depth f v =? cap h)%Z then 0%Z else measure m v.
+
+Lemma add_up_sound l : forall sum all, add_up m h f x (cap h) (rows_to l) sum all = Some (s, b) ->
+  (forall v, In v l -> cleared v) /\ s = (sum + zsum item l)%Z /\ b = (all + zsum amount l)%Z.
 Proof.
-  destruct exact_right as [C [R _]]. destruct (R 0%Z ltac:(lia)) as [_ [_ [Q [_ O]]]].
-  apply arcs_sound in O as [_ [O | [u [w [_ [B _]]]]]]; [| lia].
-  unfold start in O. rewrite !andb_true_iff, !Z.eqb_eq in O. destruct O as [[_ e] z]. rewrite e in *.
-  unfold potential. replace (member a (count a) x) with true; [exact z |].
-  symmetry. apply member_spec. rewrite Q. split; [lia | exact e].
+  induction l as [| v l IH]; intros sum all H; simpl in H.
+  - injection H as <- <-. simpl. split; [intros ? [] | lia].
+  - simpl. unfold item at 1, amount at 1. destruct (Z.eqb_spec (depth f v) (cap h)) as [e | N].
+    + destruct (IH _ _ H) as [A B]. split; [intros u [<- | I]; [now left | auto] | lia].
+    + match type of H with (if ?q then _ else _) = _ => destruct q eqn:Q; [| discriminate] end.
+      rewrite !andb_true_iff, Z.leb_le, Z.ltb_lt in Q. destruct (IH _ _ H) as [A B].
+      split; [intros u [<- | I]; [right; tauto | auto] | lia].
 Qed.
 
-Lemma exact_inside v : member a (count a) v = true -> d' x v = Some (reach a v).
+Hypothesis H : exact_sum m h (rows_of h a c (Z.to_nat c) no_rows) x = Some (s, b).
+
+Lemma exact_right : depth f x = 0%Z /\ (forall v, In v (firsts a c) -> cleared v) /\
+  s = zsum item (firsts a c) /\ b = zsum amount (firsts a c).
 Proof.
-  intros M. destruct exact_right as [_ [R _]]. pose proof cap_range as CR.
-  assert (P : potential a (cap h) v = reach a v) by (unfold potential; rewrite M; reflexivity).
-  apply member_spec in M as [B e]. destruct (exact_upper _ (proj1 B) (proj2 B)) as [L [WL LL]]. rewrite e in *.
-  destruct (dist_least _ Z.eq_dec _ low_whole _ _ _ WL) as [D [q LD]]. rewrite q. f_equal.
-  apply dist_walk in q. pose proof (potential_walk a (Some x) (cap h) R _ _ _ q) as Q.
-  rewrite P, exact_root in Q. lia.
+  unfold exact_sum in H. destruct (Z.eqb_spec (depth f x) 0) as [e | N]; [| discriminate]. split; [exact e |].
+  change no_rows with (rows_to []) in H. rewrite rows_of_spec, app_nil_r, Z2Nat.id in H by lia.
+  now apply add_up_sound in H.
 Qed.
 
-Lemma exact_outside v e : member a (count a) v = false -> d' x v = Some e -> (cap h <= e)%Z.
+Lemma cleared_member v : member a c v = true -> cleared v.
+Proof. intros M. apply exact_right. now apply (firsts_member a R c C). Qed.
+
+Lemma from_x_le v : (from_x v <= cap h)%Z.
 Proof.
-  intros M q. destruct exact_right as [_ [R _]]. pose proof cap_range as CR. apply dist_walk in q.
-  pose proof (potential_walk a (Some x) (cap h) R _ _ _ q) as Q. rewrite exact_root in Q.
-  unfold potential in Q. rewrite M in Q. lia.
+  unfold from_x. destruct (member a c v) eqn:M; [| lia]. destruct (cleared_member v M) as [e | [e _]]; lia.
+Qed.
+
+Lemma from_x_arc u v w : arc lowered_edges u v w -> (from_x v <= from_x u + w)%Z.
+Proof.
+  intros A. pose proof (arc_whole _ _ low_whole _ _ _ A) as w0. pose proof (from_x_le v) as L.
+  destruct (lowered_near _ _ _ A) as [_ [_ I]].
+  unfold from_x at 2. destruct (member a c u) eqn:Q; [| lia].
+  destruct (cleared_member u Q) as [e | [_ O]]; [lia |]. apply arcs_sound in O as [O _]. now apply O.
+Qed.
+
+Lemma from_x_walk y z L : walk lowered_edges y z L -> (from_x z <= from_x y + L)%Z.
+Proof. induction 1 as [| y y' z w L A W0 IH]; [lia |]. apply from_x_arc in A. lia. Qed.
+
+Lemma from_x_least z e : d' x z = Some e -> (from_x z <= e)%Z.
+Proof.
+  intros q. apply dist_walk in q. apply from_x_walk in q. unfold from_x at 2 in q. rewrite X in q.
+  rewrite (proj1 exact_right) in q. lia.
+Qed.
+
+(** Whoever is nearer than [cap] has been reached, turn by turn. *)
+Lemma exact_upper k : forall v, member a c v = true -> (depth f v < cap h)%Z -> (turn f v < Z.of_nat k)%Z ->
+  exists L, walk lowered_edges x v L /\ (L <= depth f v)%Z.
+Proof.
+  assert (S : forall v, member a c v = true -> (depth f v < cap h)%Z ->
+    (v = x /\ depth f v = 0%Z) \/
+    exists u w, arc lowered_edges v u w /\ member a c u = true /\ (depth f u + w <= depth f v)%Z /\ (0 <= turn f u < turn f v)%Z).
+  { intros v M L. destruct (cleared_member v M) as [e | [_ O]]; [lia |].
+    apply arcs_sound in O as [_ [O | [u [w [I B]]]]].
+    - left. rewrite andb_true_iff, !Z.eqb_eq in O. exact O.
+    - right. exists u, w. split; [| exact B]. apply near_lowered; [| exact I].
+      apply (firsts_member a R c C) in M. apply firsts_in in M as [j [J <-]]. apply (R j ltac:(lia)). }
+  induction k as [| k IH]; intros v M L Tv; destruct (S v M L) as [[-> e] | [u [w [A [Mu [Lu Tu]]]]]];
+    try (exists 0%Z; rewrite e; split; [constructor | lia]); [lia |].
+  pose proof (arc_whole _ _ low_whole _ _ _ A) as w0.
+  destruct (IH u Mu ltac:(lia) ltac:(lia)) as [P [WP LP]]. exists (P + w)%Z. split; [| lia].
+  eapply walk_app; [exact WP |]. apply walk_arc. unfold arc in *; tauto.
+Qed.
+
+Lemma exact_inside v : member a c v = true -> (depth f v < cap h)%Z -> d' x v = Some (depth f v).
+Proof.
+  intros M D. destruct (exact_upper (Z.to_nat (turn f v + 1)) v M D ltac:(lia)) as [L [WL LL]].
+  destruct (dist_least _ Z.eq_dec _ low_whole _ _ _ WL) as [e [q Le]]. rewrite q. f_equal.
+  apply from_x_least in q. unfold from_x in q. rewrite M in q. lia.
 Qed.
 
 (** The near part within two sums of whole numbers, and a lower bound of the far part. *)
 Theorem exact_sound :
   4 * IZR (s - (wc + 1) * b) <= NN x <= 4 * IZR (s + b - wc * b) /\ 4 * IZR (wc * b) <= RR x.
 Proof.
-  destruct exact_right as [_ [R [Hs Hb]]]. pose proof cap_range as CR.
-  destruct (around_split a (Some x) (cap h) R) as [rest [P [O I]]].
+  destruct exact_right as [_ [Cl [Hs Hb]]]. pose proof cap_range as CR.
+  destruct (around_split a R c C) as [rest [P [O I]]].
   destruct (quarter (cap h) ltac:(lia)) as [[q1' q2'] _].
-  assert (near : NN x = sum (fun v => measure_of v * (w_one (reach a v) - w_one (cap h))) (firsts a (count a))).
+  set (near_of := fun v => if (depth f v =? cap h)%Z then 0 else measure_of v * (w_one (depth f v) - w_one (cap h))).
+  set (far_of := fun v => if (depth f v =? cap h)%Z then 0 else measure_of v * w_one (cap h)).
+  assert (D : forall v, In v (firsts a c) -> depth f v = cap h \/ (0 <= depth f v < cap h)%Z).
+  { intros v J. destruct (Cl v J) as [e | [e _]]; auto. }
+  assert (beyond : forall v, from_x v = cap h -> near_part Z Z.eq_dec measure_of edges (height m) (cap h) x v = 0).
+  { intros v e. unfold near_part. fold lowered_edges. destruct (d' x v) as [q |] eqn:Q; [| reflexivity].
+    apply from_x_least in Q. rewrite Z.min_r by lia. ring. }
+  assert (near : NN x = sum near_of (firsts a c)).
   { unfold N. rewrite (rsum_permutation _ _ _ P), sum_app.
     rewrite (sum_ext _ _ (fun _ => 0) rest).
-    - rewrite (sum_ext _ _ (fun v => measure_of v * (w_one (reach a v) - w_one (cap h)))).
+    - rewrite (sum_ext _ _ near_of).
       + assert (Z0 : sum (fun _ : Z => 0) rest = 0) by (clear; induction rest; simpl; lra). lra.
-      + intros v J. destruct (I v J) as [_ [_ [B M]]]. unfold near_part. fold lowered_edges.
-        rewrite (exact_inside v M), Z.min_l by lia. reflexivity.
-    - intros v J. destruct (O v J) as [_ M]. unfold near_part. fold lowered_edges.
-      destruct (d' x v) as [e |] eqn:q; [| reflexivity]. apply (exact_outside v e M) in q.
-      rewrite Z.min_r by lia. ring. }
-  assert (far : sum (fun v => measure_of v * w_one (cap h)) (firsts a (count a)) <= RR x).
+      + intros v J. destruct (I v J) as [_ [_ [_ M]]]. unfold near_of.
+        destruct (Z.eqb_spec (depth f v) (cap h)) as [e | N].
+        * apply beyond. unfold from_x. now rewrite M.
+        * destruct (D v J) as [e | B]; [contradiction |]. unfold near_part. fold lowered_edges.
+          rewrite (exact_inside v M), Z.min_l by lia. reflexivity.
+    - intros v J. destruct (O v J) as [_ M]. apply beyond. unfold from_x. now rewrite M. }
+  assert (far : sum far_of (firsts a c) <= RR x).
   { unfold R_. rewrite (rsum_permutation _ _ _ P), sum_app.
-    assert (0 <= sum (far_part Z Z.eq_dec measure_of edges (height m) (cap h) x) rest).
-    { apply sum_nonneg. intros z _. unfold far_part. destruct (dist _ _ _ _) as [e |]; [| lra].
+    assert (F0 : forall z, 0 <= far_part Z Z.eq_dec measure_of edges (height m) (cap h) x z).
+    { intros z. unfold far_part. destruct (dist _ _ _ _) as [e |]; [| lra].
       apply Rmult_le_pos; [apply measure_of_nonneg |]. left. apply w_one_lipschitz. lia. }
-    assert (sum (fun v => measure_of v * w_one (cap h)) (firsts a (count a)) <=
-            sum (far_part Z Z.eq_dec measure_of edges (height m) (cap h) x) (firsts a (count a))); [| lra].
-    apply sum_le. intros v J. destruct (I v J) as [_ [_ [B M]]]. unfold far_part. fold lowered_edges.
+    assert (0 <= sum (far_part Z Z.eq_dec measure_of edges (height m) (cap h) x) rest) by (apply sum_nonneg; auto).
+    assert (sum far_of (firsts a c) <= sum (far_part Z Z.eq_dec measure_of edges (height m) (cap h) x) (firsts a c)); [| lra].
+    apply sum_le. intros v J. destruct (I v J) as [_ [_ [_ M]]]. unfold far_of.
+    destruct (Z.eqb_spec (depth f v) (cap h)) as [e | N]; [apply F0 |].
+    destruct (D v J) as [e | B]; [contradiction |]. unfold far_part. fold lowered_edges.
     rewrite (exact_inside v M), Z.max_r by lia. lra. }
   rewrite near, Hs, Hb. clear near.
-  set (l := firsts a (count a)) in *.
-  assert (SUMS : forall l, (forall v, In v l -> (0 <= v < n)%Z /\ (0 <= reach a v <= cap h)%Z) ->
-    4 * (IZR (zsum (item a 0) l) - (IZR wc + 1) * IZR (zsum (measure m) l)) <=
-      sum (fun v => measure_of v * (w_one (reach a v) - w_one (cap h))) l <=
-      4 * (IZR (zsum (item a 0) l) + IZR (zsum (measure m) l) - IZR wc * IZR (zsum (measure m) l)) /\
-    4 * (IZR wc * IZR (zsum (measure m) l)) <= sum (fun v => measure_of v * w_one (cap h)) l).
+  assert (SUMS : forall l, (forall v, In v l -> (0 <= v < n)%Z /\ (depth f v = cap h \/ (0 <= depth f v < cap h)%Z)) ->
+    4 * (IZR (zsum item l) - (IZR wc + 1) * IZR (zsum amount l)) <= sum near_of l <=
+      4 * (IZR (zsum item l) + IZR (zsum amount l) - IZR wc * IZR (zsum amount l)) /\
+    4 * (IZR wc * IZR (zsum amount l)) <= sum far_of l).
   { clear - q1' q2' G W CR. induction l as [| v l IH]; intros J; [simpl; lra |].
     specialize (IH (fun u U => J u (or_intror U))). destruct (J v (or_introl eq_refl)) as [V B].
-    destruct (measure_in v V) as [e m0]. destruct (quarter (reach a v) ltac:(lia)) as [[qa qb] _].
-    change (zsum (item a 0) (v :: l)) with (item a 0 v + zsum (item a 0) l)%Z.
-    change (zsum (measure m) (v :: l)) with (measure m v + zsum (measure m) l)%Z.
-    change (sum ?f (v :: l)) with (f v + sum f l). cbv beta.
-    unfold item at 1 3. rewrite Z.max_l by lia. rewrite !plus_IZR, !mult_IZR, e.
+    change (zsum item (v :: l)) with (item v + zsum item l)%Z.
+    change (zsum amount (v :: l)) with (amount v + zsum amount l)%Z.
+    change (sum ?g (v :: l)) with (g v + sum g l).
+    assert (parts : forall q, (depth f v =? cap h)%Z = q ->
+      item v = (if q then 0 else measure m v * ww (depth f v))%Z /\ amount v = (if q then 0 else measure m v)%Z /\
+      near_of v = (if q then 0 else measure_of v * (w_one (depth f v) - w_one (cap h))) /\
+      far_of v = (if q then 0 else measure_of v * w_one (cap h))).
+    { intros q <-. repeat split. }
+    destruct (parts _ eq_refl) as [-> [-> [-> ->]]]. clear parts.
+    destruct (Z.eqb_spec (depth f v) (cap h)) as [e | N].
+    { rewrite !Z.add_0_l, !Rplus_0_l. exact IH. }
+    destruct B as [e | B]; [contradiction |].
+    destruct (measure_in v V) as [e m0]. destruct (quarter (depth f v) ltac:(lia)) as [[qa qb] _].
+    rewrite !plus_IZR, !mult_IZR, e.
     apply IZR_le in m0.
-    set (mu := IZR (measure m v)) in *. set (p := IZR (ww (reach a v))) in *. set (c := IZR wc) in *.
-    assert (mu * (4 * p - 4 * (c + 1)) <= mu * (w_one (reach a v) - w_one (cap h)) <= mu * (4 * (p + 1) - 4 * c)).
+    set (mu := IZR (measure m v)) in *. set (p := IZR (ww (depth f v))) in *. set (k := IZR wc) in *.
+    assert (mu * (4 * p - 4 * (k + 1)) <= mu * (w_one (depth f v) - w_one (cap h)) <= mu * (4 * (p + 1) - 4 * k)).
     { split; apply Rmult_le_compat_l; lra. }
-    assert (mu * (4 * c) <= mu * w_one (cap h)) by (apply Rmult_le_compat_l; lra).
+    assert (mu * (4 * k) <= mu * w_one (cap h)) by (apply Rmult_le_compat_l; lra).
     lra. }
-  destruct (SUMS l) as [S1 S2].
-  { intros v J. destruct (I v J) as [V [_ [B _]]]. auto. }
+  destruct (SUMS (firsts a c)) as [S1 S2].
+  { intros v J. destruct (I v J) as [V _]. auto. }
   rewrite minus_IZR, minus_IZR, !mult_IZR, !plus_IZR. lra.
 Qed.
 
@@ -658,16 +728,16 @@ Theorem far_sound a f : far_bound m h a = Some f -> forall x, fence m x = 0%Z ->
   RR x <= 4 * IZR f.
 Proof.
   intros Hf x Fx M Rx. unfold far_bound in Hf.
-  destruct (add_up m h a None (count a) (far_cap h) (cap h) (Z.to_nat (count a)) 0 0 0) as [[s t] |] eqn:A; [| discriminate].
+  destruct (add_far m h a (Z.to_nat (count a)) 0 0 0) as [[s t] |] eqn:A; [| discriminate].
   injection Hf as <-.
   pose proof cap_range as CR.
   assert (C0 : (0 <= count a)%Z) by (apply member_spec in M; lia).
-  destruct (add_up_sound a None (far_cap h) (cap h) (Z.to_nat (count a)) 0 0 0 s t) as [R [Hs Ht]];
+  destruct (add_far_sound a (Z.to_nat (count a)) 0 0 0 s t) as [R [Hs Ht]];
     try exact A; try reflexivity; try lia; try (intros j J; lia).
-  destruct (around_split a None (far_cap h) R) as [rest [P [O I]]].
-  assert (px : potential a (far_cap h) x = 0%Z) by (unfold potential; rewrite M; exact Rx).
-  assert (lower_bound : forall z e, d' x z = Some e -> (potential a (far_cap h) z <= e)%Z).
-  { intros z e q. apply dist_walk in q. pose proof (potential_walk a None (far_cap h) R _ _ _ q). lia. }
+  destruct (around_split a R (count a) ltac:(lia)) as [rest [P [O I]]].
+  assert (px : potential h a x = 0%Z) by (unfold potential; rewrite M; exact Rx).
+  assert (lower_bound : forall z e, d' x z = Some e -> (potential h a z <= e)%Z).
+  { intros z e q. apply dist_walk in q. pose proof (potential_walk a R _ _ _ q). lia. }
   assert (same : forall z e, d' x z = Some e -> fence m z = 0%Z).
   { intros z e q. destruct (Z.eq_dec (fence m x) (fence m z)) as [E | E]; [congruence |].
     rewrite (fence_across Z Z.eq_dec (fence m) lowered_edges x z) in q; [discriminate | | exact E].
@@ -683,9 +753,9 @@ Proof.
     specialize (IH (fun u U => I u (or_intror U))). destruct (I v (or_introl eq_refl)) as [V [_ [B Mv]]].
     destruct (measure_in v V) as [e m0].
     destruct (quarter (Z.max (reach a v) (cap h)) ltac:(lia)) as [[_ qb] w0].
-    change (zsum (item a (cap h)) (v :: l)) with (item a (cap h) v + zsum (item a (cap h)) l)%Z.
+    change (zsum (far_item a) (v :: l)) with (far_item a v + zsum (far_item a) l)%Z.
     change (zsum (measure m) (v :: l)) with (measure m v + zsum (measure m) l)%Z.
-    change (sum ?f (v :: l)) with (f v + sum f l). unfold item at 1. rewrite !plus_IZR, !mult_IZR. rewrite plus_IZR in IH.
+    change (sum ?f (v :: l)) with (f v + sum f l). unfold far_item at 1. rewrite !plus_IZR, !mult_IZR. rewrite plus_IZR in IH.
     apply IZR_le in m0. apply IZR_le in w0.
     set (mu := IZR (measure m v)) in *. set (p := IZR (ww (Z.max (reach a v) (cap h)))) in *.
     assert (far_part Z Z.eq_dec measure_of edges (height m) (cap h) x v <= mu * (4 * (p + 1))); [| lra].
@@ -713,6 +783,14 @@ Proof.
   rewrite plus_IZR, mult_IZR, (plus_IZR _ 1). lra.
 Qed.
 
+Lemma far_right a f : far_bound m h a = Some f -> forall j, (0 <= j < count a)%Z -> right a j.
+Proof.
+  intros Hf j J. unfold far_bound in Hf.
+  destruct (add_far m h a (Z.to_nat (count a)) 0 0 0) as [[s t] |] eqn:A; [| discriminate].
+  destruct (add_far_sound a (Z.to_nat (count a)) 0 0 0 s t) as [R _];
+    try exact A; try reflexivity; try lia; try (intros i B; lia). now apply R.
+Qed.
+
 (** What the map of sums holds of a place. *)
 Definition known (x : Z) (r : Z * Z * Z) : Prop :=
   let '(s, b, f) := r in
@@ -721,17 +799,19 @@ Definition known (x : Z) (r : Z * Z * Z) : Prop :=
 Definition all_known (t : sums) : Prop :=
   forall x r, (0 <= x)%Z -> PositiveMap.find (Z.to_pos (x + 1)) t = Some r -> known x r.
 
-Lemma add_members_sound a f l : far_bound m h a = Some f -> forall t t', all_known t ->
-  add_members m h a f l t = Some t' -> all_known t'.
+Lemma add_members_sound a c f l : far_bound m h a = Some f -> (0 <= c <= count a)%Z -> forall t t', all_known t ->
+  add_members m h a c f (rows_of h a c (Z.to_nat c) no_rows) l t = Some t' -> all_known t'.
 Proof.
-  intros F. induction l as [| x l IH]; intros t t' K A; simpl in A; [injection A as <-; exact K |].
-  destruct (within n x && (fence m x =? 0)%Z && member a (count a) x && (reach a x =? 0)%Z) eqn:Q; [| discriminate].
+  intros F C. induction l as [| x l IH]; intros t t' K A; simpl in A; [injection A as <-; exact K |].
+  destruct (within n x && (fence m x =? 0)%Z && member a c x && (reach a x =? 0)%Z) eqn:Q; [| discriminate].
   rewrite !andb_true_iff, within_spec, !Z.eqb_eq in Q. destruct Q as [[[X Fx] M] Rx].
-  destruct (exact_sum m h x) as [[s b] |] eqn:Ex; [| discriminate].
+  destruct (exact_sum m h (rows_of h a c (Z.to_nat c) no_rows) x) as [[s b] |] eqn:Ex; [| discriminate].
   eapply IH; [| exact A]. intros y r Y Q.
   destruct (Z.eq_dec y x) as [-> | N].
   - rewrite PositiveMap.gss in Q. injection Q as <-. unfold known.
-    destruct (exact_sound x s b Ex) as [E1 E2]. pose proof (far_sound a f F x Fx M Rx). tauto.
+    destruct (exact_sound a (far_right a f F) c C x s b M Ex) as [E1 E2].
+    assert (M' : member a (count a) x = true) by (apply member_spec in M; apply member_spec; split; [lia | tauto]).
+    pose proof (far_sound a f F x Fx M' Rx). tauto.
   - rewrite PositiveMap.gso in Q; [now apply K |].
     intros e. apply N. assert (Z.pos (Z.to_pos (y + 1)) = Z.pos (Z.to_pos (x + 1))) as e' by congruence.
     rewrite !Z2Pos.id in e' by lia. lia.
@@ -740,8 +820,11 @@ Qed.
 Lemma add_groups_sound k : forall t t', all_known t -> add_groups m h k t = Some t' -> all_known t'.
 Proof.
   induction k as [| k IH]; intros t t' K A; simpl in A; [injection A as <-; exact K |].
-  destruct (far_bound m h (group h (Z.of_nat k))) as [f |] eqn:F; [| discriminate].
-  destruct (add_members m h (group h (Z.of_nat k)) f (members h (Z.of_nat k)) t) as [t1 |] eqn:M; [| discriminate].
+  set (a := group h (Z.of_nat k)) in *. set (c := core h (Z.of_nat k)) in *.
+  destruct (far_bound m h a) as [f |] eqn:F; [| discriminate].
+  destruct ((0 <=? c) && (c <=? count a))%Z eqn:C; [| discriminate].
+  rewrite andb_true_iff, !Z.leb_le in C.
+  destruct (add_members m h a c f (rows_of h a c (Z.to_nat c) no_rows) (members h (Z.of_nat k)) t) as [t1 |] eqn:M; [| discriminate].
   eapply IH; [| exact A]. eapply add_members_sound; eauto.
 Qed.
 

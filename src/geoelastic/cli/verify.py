@@ -45,6 +45,8 @@ def command(
     if every and sample is not None:
         raise InputError("--every and --sample exclude each other")
     if proved:
+        if sample is not None or any(x is not None for x in (policy, l_star, l_from, l_top, share)):
+            raise InputError("--proved checks all of what the file states: it goes with no policy and no --sample")
         from ..judge.proved import proved_check
 
         said = proved_check(open_mechanism(file))

@@ -18,7 +18,7 @@ from ..metric.dump import dump_text
 from ..store import writing
 from .check import parts_of
 
-__all__ = ["find_checker", "proved_check", "write_dump"]
+__all__ = ["find_checker", "proved_check", "verified_parts", "write_dump"]
 
 #: Where `./run proof` puts it, beside the sources.
 BUILT = Path(__file__).parents[3] / "proof" / ".build" / "checker" / "geoelastic-proved"
@@ -52,3 +52,13 @@ def proved_check(subject: AnyMetric | ElasticMechanism) -> dict[str, Any]:
         raise CheckError(f"the proved checker gave up: {done.stderr.strip() or f'exit {done.returncode}'}")
     said: dict[str, Any] = json.loads(done.stdout)
     return said | {"ok": said["ok"] is True and done.returncode == 0}
+
+
+def verified_parts(certificate: dict[str, Any]) -> dict[str, bool]:
+    """A certificate of `verify` in the checker's words, to compare the two."""
+    fences = certificate["fences"]
+    return {
+        "graph": fences["leaking_edges"] == 0 and fences["not_closed"] == 0,
+        "requirement": certificate["violations"] == 0,
+        "reports": "relief" not in certificate or bool(certificate["relief"]["ok"]),
+    }
