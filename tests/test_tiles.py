@@ -54,7 +54,7 @@ def tiled(folder: Path) -> TiledMetric:
 
 @pytest.fixture(scope="module")
 def whole() -> ge.Metric:
-    return ge.build_metric(small_mass(), sharpen=False, **LEVELS)
+    return ge.build_metric(small_mass(), **LEVELS)
 
 
 @given(st.integers(1, 900), st.integers(1, 900), st.sampled_from([128, 256]), st.integers(0, 400))
@@ -85,11 +85,72 @@ def test_layout_and_neighbours_are_those_of_the_whole_map(tiled: TiledMetric, wh
     for name in ("row", "col", "size"):
         assert np.array_equal(getattr(tiled.locations, name), getattr(whole.locations, name))
     assert np.array_equal(tiled.mass_units, whole.mass_units)
-    start, index, _ = whole.locations.neighbours()
-    assert np.array_equal(tiled.graph.start, start)
-    assert np.array_equal(tiled.graph.index, index)
-    rebuilt = conformal_graph(neighbours_between(whole.locations, None, tiled.place), tiled.scale)
-    assert np.array_equal(rebuilt.weight, tiled.graph.weight)
+    start, index, length = neighbours_between(whole.locations, None, tiled.place)
+    window, _ = tiled.window(Box(0, 0, *tiled.grid.shape))
+    for ours, theirs in zip(window.neighbours, (start, index, length), strict=True):
+        assert np.array_equal(ours, theirs)
+    rebuilt = conformal_graph((start, index, length), tiled.scale, tiled.whole().rise)
+    for name in ("start", "index", "weight"):
+        assert np.array_equal(getattr(rebuilt, name), getattr(tiled.graph, name))
+
+
+def test_edges_have_factors_and_locations_have_heights_of_their_own(tiled: TiledMetric) -> None:
+    """As if the map had been in one piece: what is read by windows is what was found for the whole."""
+    whole = tiled.whole()
+    assert whole.rise is not None
+    assert whole.relief is not None
+    assert tiled.relief is not None
+    assert tiled.relief.digest == whole.relief.digest
+    whole.relief.require_fit(whole)
+    window, _ = tiled.window(Box(64, 64, 256, 256))
+    assert np.array_equal(tiled.height(window), whole.relief.height[tiled.numbers(window)])
+    rise, factor = tiled.rise(window), {}
+    start, index, _ = neighbours_between(whole.locations, None, whole.place)
+    tail = np.repeat(np.arange(whole.n), np.diff(start))
+    later = tail < index
+    factor = dict(zip(zip(tail[later].tolist(), index[later].tolist(), strict=True), whole.rise.tolist(), strict=True))
+    numbers, (begin, other, _) = tiled.numbers(window), window.neighbours
+    own = np.repeat(np.arange(numbers.size), np.diff(begin))
+    pairs = zip(numbers[own[own < other]].tolist(), numbers[other[own < other]].tolist(), strict=True)
+    assert rise is not None
+    assert rise.tolist() == [factor[pair] for pair in pairs]
+    # and both do something: some edges are longer than their scales say, some shorter, some have gone
+    assert {0} < set(whole.rise.tolist())
+    assert whole.rise.max() > 128
+
+
+def test_reports_from_a_window_go_by_the_heights_of_the_whole(tiled: TiledMetric) -> None:
+    here, there = ge.ElasticMechanism(tiled), ge.ElasticMechanism(tiled.whole())
+    assert here.sharpened
+    assert there.sharpened
+    assert here.exponent == there.exponent == 1
+    assert np.array_equal(here.measure, there.measure)
+    assert not ge.ElasticMechanism(tiled, output="uniform").sharpened
+
+
+def test_heights_that_are_wrong_by_a_little_are_found(folder: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    manifest = json.loads((copy / "manifest.json").read_text())
+    heights = open_tiles(copy).whole().relief.height  # type: ignore[union-attr]
+    wrong = heights.copy()
+    wrong[heights.size // 2] += 400
+    store, first = open_tiles(copy).store, 0
+    for tile in manifest["content"]["tiles"]:
+        store.write_table(tile["heights"], {"height": wrong[first : first + tile["n"]]}, {})
+        first += tile["n"]
+    with pytest.raises(ge.FileError, match="do not fit together"):
+        open_tiles(copy).whole()
+    # a forger would bring the digests along
+    relief = manifest["content"]["relief"]
+    relief["digest"] = hashlib.sha256(wrong.astype("<i4").tobytes()).hexdigest()[:32]
+    for tile in manifest["content"]["tiles"]:
+        tile["low_slope"] = 0.0
+    manifest["sha256"] = hashlib.sha256(json.dumps(manifest["content"], sort_keys=True).encode()).hexdigest()
+    (copy / "manifest.json").write_text(json.dumps(manifest))
+    found = ge.verify(open_tiles(copy))
+    assert not found["ok"]
+    assert found["relief"]["edges_over"] > 0
 
 
 def test_the_whole_holds_by_an_untiled_verification(tiled: TiledMetric) -> None:
@@ -118,7 +179,7 @@ def test_a_scale_raised_behind_its_back_is_noticed(folder: Path, tmp_path: Path)
 
 def test_distances_in_a_window_are_never_short_and_true_before_the_rim(tiled: TiledMetric) -> None:
     window, columns = tiled.window(Box(64, 64, 256, 256))
-    graph = conformal_graph(window.neighbours, columns["scale"])
+    graph = conformal_graph(window.neighbours, columns["scale"], tiled.rise(window))
     numbers = tiled.numbers(window)
     for local in np.linspace(0, graph.n - 1, 12).astype(int):
         inside = graph.distances(int(local), 2**30)
@@ -274,10 +335,10 @@ def test_tiles_that_do_not_fit_together_are_told(folder: Path, tmp_path: Path, m
         ge.ElasticMechanism(open_tiles(metric.store.root)).sanitize(*place, rng=SeededRandom(1))
 
 
-def _exact_line(tiled: TiledMetric, mech: ge.ElasticMechanism, i: int) -> tuple[Fraction, list[Fraction]]:
+def _exact_line(mech: ge.ElasticMechanism, i: int) -> tuple[Fraction, list[Fraction]]:
     """S(x) and its parts from all distances, in fractions."""
     measure = mech.measure
-    parts = [int(m) * mech.weights.exact(int(d)) for m, d in zip(measure, tiled.distance_units_from(i), strict=True)]
+    parts = [int(m) * mech.weights.exact(int(d)) for m, d in zip(measure, mech.reporting.distance_units_from(i), strict=True)]
     return sum(parts, Fraction(0)), parts
 
 
@@ -286,7 +347,7 @@ def test_the_line_of_a_draw_is_exact(tiled: TiledMetric, output: str) -> None:
     """At every frontier: settled <= S(x) <= settled + bound of the rest; at the end settled = S(x)."""
     mech = ge.ElasticMechanism(tiled, output=output)
     for i in (tiled.n // 2, int(np.flatnonzero(tiled.secret)[7])):
-        total, _ = _exact_line(tiled, mech, i)
+        total, _ = _exact_line(mech, i)
         sampler = Sampler(mech._parts, mech.weights)
         line = Line(sampler, i)
         tight = False
@@ -304,11 +365,11 @@ def test_the_line_of_a_draw_is_exact(tiled: TiledMetric, output: str) -> None:
 def test_a_part_knows_how_far_it_sees(folder: Path, tiled: TiledMetric, monkeypatch: pytest.MonkeyPatch) -> None:
     """Below its reach every distance is that of the whole map, wider parts see further, the widest everything."""
     monkeypatch.setattr(tiled_parts, "_USUAL_LEVELS", 0.1)
-    parts = open_tiles(folder).parts("mass")
+    parts, reporting = open_tiles(folder).parts("mass"), ge.ElasticMechanism(tiled).reporting
     assert parts is not None
     narrow = 0
     for source in np.flatnonzero(tiled.secret)[[5, 900, -3]].tolist():
-        true = tiled.distance_units_from(source)
+        true = reporting.distance_units_from(source)
         part, seen = parts.around(source), -1
         for wider in range(1, 5):
             local = part.local(source)
@@ -353,7 +414,7 @@ def test_reports_do_not_depend_on_what_is_open(folder: Path, monkeypatch: pytest
 def test_reports_follow_the_distribution(tiled: TiledMetric) -> None:
     mech = ge.ElasticMechanism(tiled)
     i = tiled.locate(*map(float, tiled.grid.cell_to_latlon(129, 62)))
-    total, parts = _exact_line(tiled, mech, i)
+    total, parts = _exact_line(mech, i)
     drawn = mech.sample(i, 4000, rng=SeededRandom(11))
     groups = np.arange(tiled.n) * 40 // tiled.n
     expected = np.bincount(groups, weights=[float(part / total) for part in parts])
@@ -407,7 +468,7 @@ def test_a_damaged_or_missing_manifest_is_told(folder: Path, tmp_path: Path) -> 
     text = manifest.read_text()
     for bad, message in [
         (text[:-20], "truncated"), (text.replace('"n": ', '"n": 1', 1), "checksum"),
-        (text.replace('"version": 2', '"version": 3'), "another version"), ("{}", "not a manifest"),
+        (text.replace('"version": 3', '"version": 2'), "another version"), ("{}", "not a manifest"),
         (text.replace('"geoelastic tiles"', '"other"'), "not a geoelastic"),
     ]:  # fmt: skip
         manifest.write_text(bad)

@@ -197,7 +197,9 @@ def _run_tiles(config: Config, output: str, *, resume: bool, progress: bool) -> 
     with DaskEngine(workers=config.workers, cluster=config.cluster) as engine:
         mass = _tiled_mass(config, output, engine)
         if config.update is not None:
-            return update_tiles(output, mass, tolerance=config.update, engine=engine, progress=progress)
+            return update_tiles(
+                output, mass, tolerance=config.update, sharpen=config.sharpen, engine=engine, progress=progress
+            )
         return build_tiles(
             mass,
             output,
@@ -205,6 +207,7 @@ def _run_tiles(config: Config, output: str, *, resume: bool, progress: bool) -> 
             frame=config.frame,
             tile=DEFAULT_TILE if config.tile is None else config.tile,
             cartogram=config.cartogram,
+            sharpen=config.sharpen,
             engine=engine,
             resume=resume,
             progress=progress,

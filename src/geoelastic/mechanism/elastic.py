@@ -74,7 +74,7 @@ class ElasticMechanism:
         self._metric, self._given_parts, self._given_measure, self.output = metric, parts, measure, output
         self._lazy, self.sharpened = lazy and metric.by_paths, sharp
         self._weights = make_weights(WHOLE if sharp else HALF)
-        if sharp:
+        if sharp and parts is None:
             _ = self.reporting  # refuses a relief that was made for another map
 
     def __repr__(self) -> str:

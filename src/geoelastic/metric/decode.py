@@ -36,6 +36,7 @@ __all__ = [
     "COUNT",
     "SPREAD",
     "WEIGHT",
+    "conformal_within",
     "decode_metric",
     "require_manifest",
     "require_spread",
@@ -219,7 +220,7 @@ def _graph(
     numbers: dict[str, IntArray],
 ) -> Graph:
     if "scale" in numbers:
-        return _conformal(neighbours_between(locations, fence, place), numbers["scale"], numbers.get("edge_rise"))
+        return conformal_within(neighbours_between(locations, fence, place), numbers["scale"], numbers.get("edge_rise"))
     tail, tip, level = (numbers[name] for name in BY_EDGE)
     if not np.all((tail < tip) & (tip < locations.n)):
         raise FileError(f"an edge must join two locations i < j < {locations.n}")
@@ -228,8 +229,10 @@ def _graph(
     return Graph.from_edges(locations.n, tail, tip, level)
 
 
-def _conformal(neighbours: tuple[IntArray, Any, Any], scale: IntArray, rise: IntArray | None) -> Graph:
-    """The graph of scales and rises, whose weights are known to fit before they are stored in 32 bits."""
+def conformal_within(
+    neighbours: tuple[IntArray, Any, Any], scale: IntArray, rise: npt.NDArray[Any] | None
+) -> Graph:
+    """The graph of scales and rises of a stranger, whose weights are known to fit before they are stored in 32 bits."""
     start, index, length = neighbours
     tail = np.repeat(np.arange(scale.size), np.diff(start))
     longest = (length.astype(np.int64) * (scale[tail] + scale[index])) >> (kernels.LENGTH_BITS + kernels.SCALE_BITS + 1)

@@ -21,12 +21,24 @@ if TYPE_CHECKING:
     from .graph import Graph
     from .metric import Metric
     from .part import Parts
-    from .relief import Relief
 
-__all__ = ["AnyMetric"]
+__all__ = ["AnyMetric", "AnyRelief"]
 
 IndexArray = npt.NDArray[np.int32]
 BoolArray = npt.NDArray[np.bool_]
+
+
+class AnyRelief(Protocol):
+    """What is known of a metric's heights without reading them; `whole` has the heights themselves."""
+
+    @property
+    def output(self) -> str: ...
+    @property
+    def made_for(self) -> str: ...
+    @property
+    def digest(self) -> str: ...
+    @property
+    def certificate(self) -> dict[str, Any]: ...
 
 
 class AnyMetric(Protocol):
@@ -49,7 +61,7 @@ class AnyMetric(Protocol):
     @property
     def framed(self) -> BoolArray | None: ...
     @property
-    def relief(self) -> Relief | None: ...
+    def relief(self) -> AnyRelief | None: ...
     @property
     def certificate(self) -> dict[str, Any]: ...
     @property

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A metric built tile by tile: the jobs, their order, and the manifest that makes the result a metric.
 
-    cells -> lay_out -> link -> redraw -> solve -> stitch (in turns) -> check -> manifest.json
+    cells -> lay_out -> link -> redraw -> solve -> stitch (in turns) -> raise -> check -> sharpen -> manifest.json
+
+Raising and sharpening are for all of the map at once (`whole`), the others for a tile each.
 
 Every file is named by a hash of all it is made from, so a build that was stopped at any moment goes on with what is
 there, and a build of a map that changed in one place finds the rest done. The manifest is written last: a folder
@@ -12,6 +14,7 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
@@ -33,6 +36,7 @@ from .manifest import write_manifest
 from .metric import TiledMetric, open_tiles
 from .plan import MARGIN_CELLS, Box, TilePlan
 from .store import TileStore
+from .whole import find_heights, raise_edges
 
 __all__ = ["DEFAULT_TILE", "build_tiles", "make_tile_plan", "put_map"]
 
@@ -40,7 +44,9 @@ DEFAULT_TILE = 512
 #: Secrets this far beyond a tile (in radii of the disc that l_top asks for) take part in its solution; and the window
 #: is wide enough for their balls, which are not quite discs.
 OVERLAP, REACH = 1.0, 2.5
-_STAGES = 6
+#: Stages that each tile goes through before it is checked.
+_STAGES = 5
+BUILD_FOLDERS = ("cells", "layout", "place", "solved", "patch", "raised", "check", "whole", "passes")
 #: Part of the secrets whose whole balls are measured for the statistics of m(B_l)/req(l).
 PROFILE_SHARE = 1 / 150
 
@@ -55,6 +61,8 @@ def build_tiles(
     frame: float = 0.03,
     tile: int = DEFAULT_TILE,
     cartogram: bool = True,
+    ascent: bool = True,
+    sharpen: bool = True,
     workers: int | None = None,
     cluster: str | None = None,
     engine: Engine | None = None,
@@ -63,19 +71,23 @@ def build_tiles(
 ) -> TiledMetric:
     """Build a conformal metric over an adaptive layout tile by tile into the folder `output`, and verify it.
 
-    `tile`: side of a tile in cells, a power of two. `cartogram`: as for `build_metric`.
+    `tile`: side of a tile in cells, a power of two. `cartogram`, `ascent`, `sharpen`: as for `build_metric`.
     `workers`: processes on this machine (default: one a core);
     `cluster`: the address of a Dask scheduler instead, whose workers must see `output` under the same name (a shared
     disk, or an address that fsspec knows). The result depends on neither. A build that was stopped goes on where it
     was, unless `resume` is False.
     """
-    plan = make_tile_plan(mass, requirement or Quadratic(), l_from, l_top, frame, tile, cartogram=cartogram)
+    plan = make_tile_plan(
+        mass, requirement or Quadratic(), l_from, l_top, frame, tile, cartogram=cartogram, ascent=ascent
+    )
     store = TileStore(str(output))
     if not resume:
         _forget(store)
     cells = put_map(store, plan, mass_to_units(mass.cells))
     info = dict(mass.info) | {"built_with": f"geoelastic {__version__}"}
-    return run_plan(store, plan, cells, info, workers=workers, cluster=cluster, engine=engine, progress=progress)
+    return run_plan(
+        store, plan, cells, info, sharpen=sharpen, workers=workers, cluster=cluster, engine=engine, progress=progress
+    )  # fmt: skip
 
 
 def make_tile_plan(
@@ -87,16 +99,19 @@ def make_tile_plan(
     tile: int,
     *,
     cartogram: bool = True,
+    ascent: bool = True,
 ) -> TilePlan:
     """The plan of a tiled build; refuses what cannot be built."""
-    plan = TilePlan(mass.grid, tile, requirement.to_dict(), l_from, l_top, _frame_cells(mass.grid, frame))
+    plan = TilePlan(
+        mass.grid, tile, requirement.to_dict(), l_from, l_top, _frame_cells(mass.grid, frame), ascent=ascent
+    )
     if not plan.table.any():
         raise InputError("the requirement asks for no mass up to l_top: there is nothing to build")
     _ = plan.tiling
     _require_mass(int(mass_to_units(mass.cells).sum()), plan.table, requirement, l_top)
     if not cartogram:
         return plan
-    return replace(plan, evening_cells=evening_radius(mass.cells, plan.table), mean_mass=float(mass.cells.mean()))
+    return replace(plan, evening_cells=evening_radius(mass.cells, plan.scale_table), mean_mass=float(mass.cells.mean()))
 
 
 def put_map(store: TileStore, plan: TilePlan, units: IntArray) -> dict[int, str]:
@@ -115,7 +130,9 @@ def _forget(store: TileStore) -> None:
     for folder in (
         "tiles",
         "edges",
-        *(f"build/{name}" for name in ("cells", "layout", "place", "solved", "patch", "check")),
+        "rises",
+        "heights",
+        *(f"build/{name}" for name in BUILD_FOLDERS),
     ):
         for name in store.names(folder):
             store.remove(name)
@@ -182,6 +199,7 @@ def run_plan(
     cells: dict[int, str],
     info: dict[str, Any],
     *,
+    sharpen: bool = True,
     workers: int | None = None,
     cluster: str | None = None,
     engine: Engine | None = None,
@@ -190,16 +208,38 @@ def run_plan(
 ) -> TiledMetric:
     """Run all jobs that are not done yet and write the manifest."""
     context = nullcontext(engine) if engine is not None else DaskEngine(workers=workers, cluster=cluster)
-    with context as chosen, progress_bar("tiles", plan.tiling.n * _STAGES, show=progress) as bar:
-        run = Run(store, plan, chosen, bar, {"cells": cells})
-        _layout_stages(run)
-        margins = _solve_stage(run)
-        _seam_stages(run, margins)
+    with context as chosen:
+        with progress_bar("tiles", plan.tiling.n * _STAGES, show=progress) as bar:
+            run = Run(store, plan, chosen, bar, {"cells": cells})
+            _layout_stages(run)
+            margins = _solve_stage(run)
+            meets = _stitch_stage(run, margins)
+        if plan.ascent:
+            run.names |= raise_edges(store, plan, _whole_spec(run), progress=progress)
+        with progress_bar("check", plan.tiling.n, show=progress) as bar:
+            run.bar, run.done = bar, 0
+            _check_stage(run, margins, meets)
     failed = sum(summary["violations"] for summary in run.summaries["check"].values())
     if failed:
         raise CheckError(f"{failed} locations do not meet the requirement: the build is at fault, nothing was written")
-    write_manifest(run, info, margins, update)
+    heights = None
+    if sharpen:
+        rises = run.names["rises"] if plan.ascent else None
+        heights = find_heights(store, plan, run.names["tile"], run.names["link"], rises, progress=progress)
+        if "failed" in heights:
+            warnings.warn(f"not sharpened: {heights['failed']}", stacklevel=3)
+            heights = None
+    write_manifest(run, info, margins, update, heights)
     return open_tiles(store.root)
+
+
+def _whole_spec(run: Run) -> dict[str, Any]:
+    """All files that a step for the whole map reads."""
+    files = {"layout": "lay_out", "edges": "link", "solved": "solve"} | (
+        {"place": "redraw"} if run.plan.redrawn else {}
+    )
+    tiles = list(range(run.plan.tiling.n))
+    return {kind: run.pick(stage, tiles) for kind, stage in files.items()} | _patches(run, tiles)
 
 
 def _layout_stages(run: Run) -> None:
@@ -258,8 +298,8 @@ def _reach(run: Run, tile: int) -> int:
         rings += 1
 
 
-def _seam_stages(run: Run, margins: dict[int, int]) -> None:
-    """Stitch in turns, so that windows that meet are never stitched at the same time; then check every tile.
+def _stitch_stage(run: Run, margins: dict[int, int]) -> dict[int, list[int]]:
+    """Stitch in turns, so that windows that meet are never stitched at the same time; the tiles whose windows meet.
 
     Tiles `apart` tiles apart lie as far apart as the widest windows reach, 2 x margin rounded up: theirs do not meet.
     """
@@ -279,10 +319,17 @@ def _seam_stages(run: Run, margins: dict[int, int]) -> None:
             if turn[t] == now
         }
         run.stage("stitch", stages.stitch, specs, "build/patch")
-    checks = {}
+    return meets
+
+
+def _check_stage(run: Run, margins: dict[int, int], meets: dict[int, list[int]]) -> None:
+    """Check every tile, with the scales and edges that will be used."""
+    tiling, checks = run.plan.tiling, {}
     for tile in margins:
-        spec = _window_spec(run, tile, margins[tile], "lay_out", "link", "solve")
-        spec |= _patches(run, meets[tile])
+        if run.plan.ascent:
+            spec = _window_spec(run, tile, margins[tile], "lay_out", "link", "raised", "rises")
+        else:
+            spec = _window_spec(run, tile, margins[tile], "lay_out", "link", "solve") | _patches(run, meets[tile])
         spec["profile"] = math.ceil(PROFILE_SHARE * run.summaries["lay_out"][tile]["secrets"])
         checks[tile] = spec | {"tile_output": stage_name("tiles", tiling.name(tile), "tile", run.plan, spec)}
     run.names["tile"] = {tile: spec["tile_output"] for tile, spec in checks.items()}

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ..errors import FileError
 from ..mass.requirement import MAX_LEVEL
-from ..metric.decode import BY_LOCATION, LEAST_METRES, MASS, METRES, _require_requirement
+from ..metric.decode import BY_LOCATION, BY_PAIR, LEAST_METRES, MASS, METRES, _require_requirement
 from ..store import schema
 
 __all__ = ["require_content", "require_table"]
@@ -25,19 +25,22 @@ _NEEDS = ("plan", "n", "tiles", "measures", "blocks", "identity", "certificate",
 _PLAN = ("grid", "side", "requirement", "l_from", "l_top", "frame_cells")
 _GRID = ("lat", "lon", "width_m", "height_m", "east_m", "north_m", "cell_m", "rows", "cols")
 _FILES = {"tile": "tiles", "edges": "edges", "cells": "build/cells"}
+_RELIEF = ("output", "made_for", "digest", "certificate")
 _PLACE = (-(2**20), 2**28)
 _TABLES: dict[str, dict[str, tuple[str, int, int]]] = {
     "tiles": {
         "exponent": ("uint8", *BY_LOCATION["exponent"]), "mass": ("int64", *BY_LOCATION["mass"]),
         "scale": ("int32", *BY_LOCATION["scale"]), "place_east": ("int32", *_PLACE), "place_north": ("int32", *_PLACE),
     },
+    "rises": {"rise": ("uint8", *BY_PAIR["edge_rise"])},
+    "heights": {"height": ("int32", *BY_LOCATION["height"])},
     "edges": {"slot": ("uint8", 0, 255), "step": ("int32", -(2**31), 2**31 - 1)},
 }  # fmt: skip
 
 
 def require_content(content: Any, block_cells: int) -> None:
     """Refuse the content of a manifest that says more, less or other than that of a map in tiles."""
-    schema.closed(content, "manifest", needs=_NEEDS)
+    schema.closed(content, "manifest", needs=_NEEDS, may=("relief",))
     rows, cols, side = _require_plan(content["plan"])
     schema.text(content["identity"], "identity", pattern="[0-9a-f]{32}")
     for name in ("certificate", "info", "measures"):
@@ -45,7 +48,13 @@ def require_content(content: Any, block_cells: int) -> None:
             raise FileError(f"'{name}' must be an object")
     schema.whole(content["certificate"].get("secret_outside_fences"), "secret_outside_fences", 0, 2**62)
     count = math.ceil(rows / side) * math.ceil(cols / side)
-    _require_tiles(schema.listed(content["tiles"], "tiles", least=count, most=min(count, TILES)), content["n"])
+    files = dict(_FILES)
+    if content["plan"].get("ascent", False):
+        files["rises"] = "rises"
+    if "relief" in content:
+        files["heights"] = "heights"
+        _require_relief(content["relief"])
+    _require_tiles(schema.listed(content["tiles"], "tiles", least=count, most=min(count, TILES)), content["n"], files)
     high, across = math.ceil(rows / block_cells), math.ceil(cols / block_cells)
     for box in schema.listed(content["blocks"], "blocks", least=high * across, most=high * across):
         for edge in schema.listed(box, "blocks", least=4, most=4):
@@ -56,7 +65,9 @@ def require_content(content: Any, block_cells: int) -> None:
 
 
 def _require_plan(plan: Any) -> tuple[int, int, int]:
-    schema.closed(plan, "plan", needs=_PLAN, may=("evening_cells", "mean_mass"))
+    schema.closed(plan, "plan", needs=_PLAN, may=("evening_cells", "mean_mass", "ascent"))
+    if not isinstance(plan.get("ascent", False), bool):
+        raise FileError("'ascent' must be true or false")
     grid = schema.closed(plan["grid"], "grid", needs=_GRID)
     schema.number(grid["lat"], "lat", -90, 90)
     schema.number(grid["lon"], "lon", -360, 360)
@@ -80,17 +91,26 @@ def _require_plan(plan: Any) -> tuple[int, int, int]:
     return rows, cols, side
 
 
-def _require_tiles(tiles: list[Any], n: Any) -> None:
-    first = 0
+def _require_relief(relief: Any) -> None:
+    schema.closed(relief, "relief", needs=_RELIEF)
+    schema.text(relief["output"], "output", choices=("mass",))
+    schema.text(relief["made_for"], "made_for", pattern="[0-9a-f]{64}")
+    schema.text(relief["digest"], "digest", pattern="[0-9a-f]{32}")
+    if not isinstance(relief["certificate"], dict):
+        raise FileError("'certificate' must be an object")
+
+
+def _require_tiles(tiles: list[Any], n: Any, files: Mapping[str, str]) -> None:
+    first, slopes = 0, ("slope", "low_slope") if "heights" in files else ("slope",)
     for tile in tiles:
-        schema.closed(tile, "tiles", needs=(*_FILES, "first", "n", "mass", "pace", "slope"))
-        for name, folder in _FILES.items():
+        schema.closed(tile, "tiles", needs=(*files, "first", "n", "mass", "pace", *slopes))
+        for name, folder in files.items():
             schema.text(tile[name], name, pattern=folder + r"/r\d{4,8}-c\d{4,8}-[0-9a-f]{20}\.parquet")
         if schema.whole(tile["first"], "first", 0, 2**40) != first or not isinstance(tile["first"], int):
             raise FileError("'first' must be the number of locations in the tiles before")
         first += schema.whole(tile["n"], "n", 1, SIDE * SIDE)
         schema.whole(tile["mass"], "mass", 0, MASS)
-        for name in ("pace", "slope"):
+        for name in ("pace", *slopes):
             schema.number(tile[name], name, 0, _LARGE)
     if schema.whole(n, "n", 1, 2**40) != first:
         raise FileError("'n' must be the number of locations in all tiles")

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ import numpy.typing as npt
 from ..levels import units_to_level
 from .metric import FORMAT, FORMAT_VERSION, MANIFEST
 from .parts import BLOCK_CELLS, half_cells, measure_units, tile_weights
-from .window import place_of, tile_leaves, unpack_rows
+from .window import later_arcs, place_of, tile_leaves
 
 if TYPE_CHECKING:
     from .build import Run
@@ -23,7 +22,10 @@ if TYPE_CHECKING:
 __all__ = ["write_manifest"]
 
 
-def write_manifest(run: Run, info: dict[str, Any], margins: dict[int, int], update: dict[str, Any] | None) -> None:
+def write_manifest(
+    run: Run, info: dict[str, Any], margins: dict[int, int], update: dict[str, Any] | None,
+    heights: dict[str, Any] | None = None,
+) -> None:  # fmt: skip
     """Write the manifest, then remove the tiles of an earlier build that it no longer names."""
     layouts = run.summaries["lay_out"]
     first, tiles = 0, []
@@ -34,6 +36,10 @@ def write_manifest(run: Run, info: dict[str, Any], margins: dict[int, int], upda
             "first": first, "n": layouts[tile]["n"], "mass": layouts[tile]["mass"],
             "slope": check["slope"], "pace": check["pace"],
         })  # fmt: skip
+        if run.plan.ascent:
+            tiles[-1]["rises"] = run.names["rises"][tile]
+        if heights is not None:
+            tiles[-1] |= {"heights": heights["files"][tile], "low_slope": heights["slopes"][tile]}
         first += layouts[tile]["n"]
     content = {
         "plan": run.plan.to_dict(),
@@ -44,19 +50,32 @@ def write_manifest(run: Run, info: dict[str, Any], margins: dict[int, int], upda
         "identity": _identity(run, tiles),
         "certificate": _certificate(run, tiles, margins, update),
         "info": info,
+        **({} if heights is None else {"relief": heights["relief"]}),
     }
     head = {"format": FORMAT, "version": FORMAT_VERSION, "content": content}
     head["sha256"] = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
     text = json.dumps(head, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False)
     run.store.write(MANIFEST, text.encode())
-    _tidy(run)
+    _tidy(run, heights)
 
 
-def _tidy(run: Run) -> None:
+def _tidy(run: Run, heights: dict[str, Any] | None) -> None:
     """Remove what no longer belongs to the metric. The stages it was built from stay, for updates."""
     kept = {"tiles": "tile", "edges": "link", "build/cells": "cells", "build/layout": "lay_out"}
-    run.names.setdefault("redraw", {})
-    kept |= {"build/place": "redraw", "build/solved": "solve", "build/patch": "stitch", "build/check": "check"}
+    for missing in ("redraw", "raised", "rises", "raise"):
+        run.names.setdefault(missing, {})
+    run.names["heights"] = {} if heights is None else heights["files"]
+    run.names["whole"] = run.names["raise"] | ({} if heights is None else {1: heights["index"]})
+    kept["build/whole"] = "whole"
+    kept |= {
+        "heights": "heights",
+        "rises": "rises",
+        "build/raised": "raised",
+        "build/place": "redraw",
+        "build/solved": "solve",
+        "build/patch": "stitch",
+        "build/check": "check",
+    }
     for folder, stage in kept.items():
         named = set(run.names[stage].values())
         for name in run.store.names(folder):
@@ -72,7 +91,7 @@ def _measures(run: Run, tiles: list[dict[str, Any]]) -> dict[str, Any]:
     blocks = [-(-side // BLOCK_CELLS) for side in run.plan.grid.shape]
     measures = {}
     for output in ("mass", "uniform"):
-        total = math.fsum(float(tile_weights(part, output, densest).sum()) for part in columns)
+        total = float(np.concatenate([tile_weights(part, output, densest) for part in columns]).sum())
         units = np.zeros(blocks, np.int64)
         for tile, part in enumerate(columns):
             leaves = tile_leaves(run.store, tiling, tile, tiles[tile]["tile"], part["exponent"])
@@ -123,7 +142,7 @@ def _certificate(
         "checked": checked,
         "secret_outside_fences": secrets,
         "locations": _number(tiles),
-        "edges": sum(summary["arcs"] for summary in run.summaries["link"].values()) // 2,
+        "edges": sum(check["edges"] for check in checks),
         "l_from": plan.l_from,
         "l_top": plan.l_top,
         "requirement": {k: v for k, v in plan.requirement.items() if k not in ("levels", "masses")},
@@ -163,7 +182,7 @@ def _digest(run: Run, tiles: list[dict[str, Any]]) -> str:
 def _identity(run: Run, tiles: list[dict[str, Any]]) -> str:
     """The name that ledgers and sticky reports know a metric by (`mechanism.sticky.metric_id`), tile by tile."""
     grid, n, state = run.plan.grid, _number(tiles), hashlib.sha256()
-    edges = sum(summary["arcs"] for summary in run.summaries["link"].values()) // 2
+    edges = sum(check["edges"] for check in run.summaries["check"].values())
     state.update(repr((grid.area, grid.cell_m, grid.rows, grid.cols, n)).encode())
     kinds = {"mass": ("<i8", n), "fence": ("<i4", n), "size": ("<i4", n)}
     kinds |= dict.fromkeys(("tail", "tip", "level"), ("<i4", edges))
@@ -183,12 +202,8 @@ def _column(run: Run, tiles: list[dict[str, Any]], name: str) -> Iterator[npt.ND
             columns["size"] = np.left_shift(1, columns["exponent"].astype(np.int32))
             columns["fence"] = np.zeros(tile["n"], np.int32)
             yield columns[name]
-        elif name == "level":
-            yield run.store.read_table(run.names["check"][number])[0]["level"]
         else:
-            degree, slot, step = unpack_rows(run.store.read_table(tile["edges"])[0])
-            around = np.array(run.plan.tiling.around(number))[slot]
-            own = np.repeat(np.arange(degree.size, dtype=np.int64), degree)
-            later = (around > number) | ((around == number) & (step > 0))
-            ends = first[number] + own if name == "tail" else first[around] + own + step
-            yield ends[later]
+            level = run.store.read_table(run.names["check"][number])[0]["level"]
+            tail, other, tip, _ = later_arcs(run.plan.tiling, number, run.store.read_table(tile["edges"])[0])
+            columns = {"tail": first[number] + tail, "tip": first[other] + tip, "level": level}
+            yield columns[name][level >= 0]

@@ -4,6 +4,8 @@
     manifest.json     plan, tiles in the order of the Z-order curve, totals by tile, certificate, sources
     tiles/*.parquet   exponent, mass, scale and place of each location
     edges/*.parquet   the neighbours of each location
+    rises/*.parquet   the factor of each edge, at its earlier end
+    heights/*.parquet the height of each location, if the map is sharpened
     build/...         what the tiles were built from; needed for updates only
 
 The folder is a path or an address that fsspec knows. What asks about a place (`locate`, `near`, reports) opens the
@@ -16,6 +18,7 @@ import hashlib
 import json
 import math
 import os
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -27,23 +30,27 @@ from ..area import Area
 from ..errors import FileError, FrameError, InputError, OutsideError
 from ..levels import FloatArray, IntArray, units_to_mass
 from ..locations import Grid, Locations
+from ..metric.ascent import carry_rise
 from ..metric.cartogram import neighbours_between
-from ..metric.conformal import conformal_graph
+from ..metric.decode import conformal_within
 from ..metric.graph import Graph
+from ..metric.measures import output_measure
 from ..metric.metric import Metric, frame_message, require_location
 from ..metric.part import Parts
+from ..metric.relief import Relief
 from .decode import require_content
 from .parts import BLOCK_CELLS, TiledParts
 from .plan import MARGIN_CELLS, Box, TilePlan, Tiling
 from .store import CachedStore, Columns
-from .window import Window, between, box_grid, misfit, place_of, read_columns, read_window, tile_leaves
+from .whole import whole_metric
+from .window import Window, between, box_grid, misfit, place_of, read_columns, read_rises, read_window, tile_leaves
 
 __all__ = ["MANIFEST", "TiledMetric", "is_tiled", "open_tiles"]
 
 IndexArray = npt.NDArray[np.int32]
 BoolArray = npt.NDArray[np.bool_]
 
-FORMAT, FORMAT_VERSION, MANIFEST = "geoelastic tiles", 2, "manifest.json"
+FORMAT, FORMAT_VERSION, MANIFEST = "geoelastic tiles", 3, "manifest.json"
 #: Tiles whose locations are kept at hand.
 _LEAVES_KEPT = 64
 
@@ -81,10 +88,20 @@ def open_tiles(path: str | os.PathLike[str]) -> TiledMetric:
     return TiledMetric(store, content)
 
 
+@dataclass(frozen=True)
+class TiledRelief:
+    """What the manifest says of the heights, which are read where reports are drawn; see `metric.relief.Relief`."""
+
+    output: str
+    made_for: str
+    digest: str
+    certificate: dict[str, Any] = field(default_factory=dict)
+
+
 class TiledMetric:
     """A metric in tiles; see the module. `opened`: the tiles whose locations have been read so far."""
 
-    method, by_paths, framed, relief = "conformal", True, None, None
+    method, by_paths, framed = "conformal", True, None
 
     def __init__(self, store: CachedStore, content: dict[str, Any]) -> None:
         self.store, self.content = store, content
@@ -93,11 +110,13 @@ class TiledMetric:
         self.l_from, self.l_top, self.frame_cells = self.plan.l_from, self.plan.l_top, self.plan.frame_cells
         self.certificate: dict[str, Any] = content["certificate"]
         self.info: dict[str, Any] = content["info"]
+        self.relief = TiledRelief(**content["relief"]) if "relief" in content else None
         self.opened: set[int] = set()
         self._leaf_cache: dict[int, IndexArray] = {}
 
     def __repr__(self) -> str:
-        return f"TiledMetric({self.store.root!r}, n={self.n}, tiles={self.tiling.n})"
+        more = ", sharpened" if self.relief is not None else ""
+        return f"TiledMetric({self.store.root!r}, n={self.n}, tiles={self.tiling.n}{more})"
 
     @property
     def n(self) -> int:
@@ -228,6 +247,20 @@ class TiledMetric:
         columns = read_columns(self.store, window, layout)
         return between(window, place_of(columns)), columns
 
+    def files(self, kind: str) -> dict[int, str]:
+        """The files of a kind by tile: "tile", "edges", "rises" or "heights"."""
+        return {number: tile[kind] for number, tile in enumerate(self.content["tiles"])}
+
+    def rise(self, window: Window) -> npt.NDArray[np.uint8] | None:
+        """The factors of a window's edges, in the order of its rows; None if edges have none of their own."""
+        rises = self.files("rises") if self.plan.ascent else None
+        return read_rises(self.store, self.plan, window, self.files("edges"), rises)
+
+    def height(self, window: Window) -> IndexArray:
+        """The heights of a window's locations, of a map that is sharpened."""
+        found: IndexArray = read_columns(self.store, window, self.files("heights"))["height"]
+        return found
+
     def numbers(self, window: Window) -> IntArray:
         """The number in the whole map of each location of a window."""
         return self.first[window.tile] + window.number
@@ -238,18 +271,24 @@ class TiledMetric:
         Its distances are those along paths inside the part. It is not certified; `extract` cuts and certifies.
         """
         box = self._box_around(area, margin_cells)
-        window, columns = self.window(box, edges=False)
+        window, columns = self.window(box)
         leaves, kept = window.locations.cut(box_grid(self.grid, box), 0, 0)
         scale, whole_place = columns["scale"][kept], place_of(columns)
         place = None if whole_place is None else np.ascontiguousarray(whole_place[kept])
+        neighbours, rise = neighbours_between(leaves, None, place), self.rise(window)
+        if rise is not None:
+            rise = carry_rise(rise, window.neighbours, neighbours, kept)
+        relief = None
+        if self.relief is not None:  # of another map, but a good beginning for the part's own
+            relief = Relief(self.height(window)[kept], self.relief.output, self.relief.made_for)
         framed = np.ones(box.shape, bool)
         margin = self.frame_cells
         framed[max(margin - box.row, 0) : max(self.grid.rows - margin - box.row, 0),
                max(margin - box.col, 0) : max(self.grid.cols - margin - box.col, 0)] = False  # fmt: skip
         part = Metric(
-            leaves, window.mass_units[kept], conformal_graph(neighbours_between(leaves, None, place), scale),
+            leaves, window.mass_units[kept], conformal_within(neighbours, scale.astype(np.int64), rise),
             np.zeros(leaves.n, np.int32), self.method, requirement=self.requirement, l_from=self.l_from,
-            l_top=self.l_top, framed=framed, scale=scale, place=place, certificate={}, info=self.info,
+            l_top=self.l_top, framed=framed, scale=scale, place=place, rise=rise, relief=relief, info=self.info,
         )  # fmt: skip
         return part, (box.row, box.col)
 
@@ -279,17 +318,25 @@ class TiledMetric:
 
     @cached_property
     def _whole(self) -> Metric:
-        rows, cols = self.grid.shape
-        window, columns = self.window(Box(0, 0, rows, cols))
+        edges, tiles = self.files("edges"), self.files("tile")
+        self.opened.update(tiles)
+        self.store.fetch([*tiles.values(), *edges.values()])
+        window, metric = whole_metric(
+            self.store, self.plan, tiles, edges, self.files("rises") if self.plan.ascent else None
+        )
+        metric = replace(metric, certificate=self.certificate, info=self.info)
+        if self.relief is not None:
+            told = self.relief
+            relief = Relief(self.height(window), told.output, told.made_for, told.certificate)
+            if relief.digest != told.digest:
+                raise misfit(self.store)
+            metric = replace(metric, relief=relief)
+        columns = read_columns(self.store, window, tiles)
         for output in self.content["measures"]:  # what reports rely on without opening all of the map
-            TiledParts(self, output).part_of(window, columns)
-        at, scale = window.locations, columns["scale"]
-        return Metric(
-            Locations(self.grid, "adaptive", at.row, at.col, at.size), window.mass_units,
-            conformal_graph(window.neighbours, scale), np.zeros(self.n, np.int32), self.method,
-            requirement=self.requirement, l_from=self.l_from, l_top=self.l_top, frame_cells=self.frame_cells,
-            scale=scale, place=place_of(columns), certificate=self.certificate, info=self.info,
-        )  # fmt: skip
+            measure = TiledParts(self, output).part_of(window, columns).measure
+            if not np.array_equal(measure, output_measure(metric, output)):
+                raise misfit(self.store)
+        return metric
 
     @property
     def locations(self) -> Locations:

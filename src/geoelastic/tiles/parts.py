@@ -10,11 +10,11 @@ import numpy.typing as npt
 
 from .. import _kernels as kernels
 from ..levels import LEVEL_BITS, FloatArray, IntArray
-from ..metric.conformal import conformal_graph
 from ..metric.part import Blocks, Part, reach_of
+from ..metric.relief import lowered
 from .plan import Box
 from .store import Columns
-from .window import Window, misfit, place_of
+from .window import Window, graph_of, misfit, place_of, slopes
 
 if TYPE_CHECKING:
     from .metric import TiledMetric
@@ -36,8 +36,10 @@ _UNIT = 1 << kernels.LENGTH_BITS
 
 
 def tile_weights(columns: Columns, output: str, densest: float) -> FloatArray:
-    """The weight of each location of a tile under the output measure "mass" or "uniform", before it is made whole."""
-    weights: FloatArray = 4.0 ** columns["exponent"] if output == "uniform" else columns["mass"] / densest
+    """The weight of each location of a tile under the output measure "mass" or "uniform", before it is made whole: as
+    `metric.measures` has it, so that the measure is that of the same map in one piece."""
+    area = 4.0 ** columns["exponent"]
+    weights: FloatArray = area if output == "uniform" else area * (columns["mass"] / area / densest)
     return weights
 
 
@@ -62,7 +64,8 @@ class TiledParts:
         self._metric, self._output = metric, output
         self._told: dict[str, Any] = metric.content["measures"][output]
         self._units = np.array(self._told["block_units"], np.int64)
-        self._slope = min(tile["slope"] for tile in metric.content["tiles"])
+        self._sharp = metric.relief is not None and metric.relief.output == output
+        self._slope = min(tile["low_slope" if self._sharp else "slope"] for tile in metric.content["tiles"])
         self._boxes = np.array(metric.content["blocks"], np.float64)
         self._parts: dict[tuple[int, int, int, int], Part] = {}
 
@@ -118,7 +121,10 @@ class TiledParts:
 
     def part_of(self, window: Window, columns: Columns) -> Part:
         """A window as a part; `FileError` where it is not what the manifest tells of it."""
-        graph, at, box = conformal_graph(window.neighbours, columns["scale"]), window.locations, window.box
+        at, box = window.locations, window.box
+        graph = graph_of(self._metric.store, window, columns["scale"], self._metric.rise(window))
+        if self._sharp:
+            graph = lowered(graph, self._metric.height(window))
         measure = self._measure_of({"exponent": at.exponents(), "mass": window.mass_units})
         row, col = at.row + np.int32(box.row), at.col + np.int32(box.col)
         across = self._units.shape[1]
@@ -130,7 +136,6 @@ class TiledParts:
         blocks = Blocks(self._units.ravel(), self._boxes, self._slope, block, np.stack(places))
         low_y, high_y, low_x, high_x = self._boxes[block].T
         inside = (low_y <= places[0]) & (places[0] <= high_y) & (low_x <= places[1]) & (places[1] <= high_x)
-        slope = graph.weight * float(_UNIT) / (window.neighbours[2] + 1.0)
-        if not (inside.all() and slope.min(initial=np.inf) >= self._slope):
+        if not (inside.all() and min(slopes(window, graph).values()) >= self._slope):
             raise misfit(self._metric.store)
         return Part(graph, measure, self._metric.numbers(window), reach_of(graph, window.rim), blocks)

@@ -26,6 +26,7 @@ from ..errors import InputError
 from ..levels import MASS_BITS, MASS_UNIT, IntArray
 from ..locations import Grid
 from ..mass import Requirement, requirement_from_dict
+from ..metric.ascent import upper_part
 from ..metric.build import DEFAULT_L_FROM, LEAF_SHARE, MAX_LEAF_CELLS
 
 __all__ = ["Box", "TilePlan", "Tiling"]
@@ -137,7 +138,7 @@ class TilePlan:
     """Everything that a tile is made from besides the masses of its cells.
 
     `evening_cells`: how far the cartogram evens densities out, 0 if the map is not redrawn; `mean_mass`: of a cell of
-    the whole map.
+    the whole map. `ascent`: whether edges have factors of their own.
     """
 
     grid: Grid
@@ -148,6 +149,7 @@ class TilePlan:
     frame_cells: int
     evening_cells: float = 0.0
     mean_mass: float = 0.0
+    ascent: bool = False
 
     @property
     def redrawn(self) -> bool:
@@ -167,6 +169,11 @@ class TilePlan:
     def table(self) -> IntArray:
         """The mass that each level asks for."""
         return self.make_requirement().table(self.l_from, self.l_top)
+
+    @cached_property
+    def scale_table(self) -> IntArray:
+        """The part of it that scales see to; the factors of edges see to the rest."""
+        return upper_part(self.table) if self.ascent else self.table
 
     @cached_property
     def leaf_units(self) -> int:

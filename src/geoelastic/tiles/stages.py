@@ -8,7 +8,9 @@
 | `redraw` | cells as far as the flow reaches | `build/place`: where the tile's locations go on the cartogram |
 | `solve` | a window of layouts, edges, places | `build/solved`: scales for the tile by itself; who looked beyond it |
 | `stitch` | the window's scales, patches before | `build/patch`: scales lowered until those who did hold as well |
-| `check` | the window's scales, all patches | `tiles`: the tile as it is used; `build/check`: what was verified |
+| `check` | the window's scales, factors of edges | `tiles`: the tile as it is used; `build/check`: what was verified |
+
+Between the last two, edges are raised for all of the map at once, and after them heights are found: `whole`.
 
 A stage is a function of its files and nothing else: it can run anywhere, in any order that respects the table, twice.
 """
@@ -37,14 +39,16 @@ from .window import (
     Window,
     between,
     box_grid,
+    later_arcs,
     pack_rows,
     place_of,
     read_cells,
     read_columns,
+    read_rises,
     read_scales,
     read_window,
+    slopes,
     tile_leaves,
-    unpack_rows,
 )
 
 __all__ = ["check", "lay_out", "link", "put_cells", "redraw", "solve", "stitch"]
@@ -141,13 +145,13 @@ def solve(spec: Spec) -> dict[str, Any]:
     secret = window.secret(plan)
     sources = np.flatnonzero(secret & window.within(zone)).astype(np.int32)
     if plan.redrawn:
-        first = scales_of_density(read_columns(store, window, spec["place"])["density"], plan.table)
+        first = scales_of_density(read_columns(store, window, spec["place"])["density"], plan.scale_table)
     else:
         cells = read_cells(store, plan.tiling, window.box, spec["cells"])
-        first = first_scales(window.locations, cells, plan.table)
-    scale = solve_scales(first, window.neighbours, window.mass_units, plan.table, sources, workers=1)
+        first = first_scales(window.locations, cells, plan.scale_table)
+    scale = solve_scales(first, window.neighbours, window.mass_units, plan.scale_table, sources, workers=1)
     rows = window.rows_of(tile)
-    met = _met(window, scale, plan, rows[secret[rows]], tile)
+    met = _met(window, conformal_graph(window.neighbours, scale), plan, rows[secret[rows]], tile)
     seam = np.zeros(rows.size, bool)
     seam[secret[rows]] = (met & BEYOND_TILE) > 0
     summary = {"clipped": int(np.count_nonzero(met & AT_RIM)), "seam": int(np.count_nonzero(seam))}
@@ -155,8 +159,7 @@ def solve(spec: Spec) -> dict[str, Any]:
     return summary
 
 
-def _met(window: Window, scale: IndexArray, plan: TilePlan, sources: IndexArray, tile: int) -> npt.NDArray[np.uint8]:
-    graph = conformal_graph(window.neighbours, scale)
+def _met(window: Window, graph: Graph, plan: TilePlan, sources: IndexArray, tile: int) -> npt.NDArray[np.uint8]:
     flag = np.where(window.tile != tile, BEYOND_TILE, 0).astype(np.uint8) | np.where(window.rim, AT_RIM, 0).astype(
         np.uint8
     )
@@ -176,7 +179,7 @@ def stitch(spec: Spec) -> dict[str, Any]:
     before = read_scales(store, window, spec["solved"], spec["patches"])
     seam = store.read_table(spec["solved"][tile])[0]["seam"]
     sources = window.rows_of(tile)[seam]
-    after = repair(window.neighbours, before, window.mass_units, plan.table, sources, workers=1)
+    after = repair(window.neighbours, before, window.mass_units, plan.scale_table, sources, workers=1)
     moved = np.flatnonzero(after < before)
     columns = {"tile": window.tile[moved], "number": window.number[moved], "scale": after[moved]}
     summary = {"moved": int(moved.size), "content": columns_digest(columns)}
@@ -188,8 +191,8 @@ def check(spec: Spec) -> dict[str, Any]:
     """Verify every secret of the tile in its window by the verifier's own search, and write the tile."""
     store, plan, tile = _open(spec)
     window = _window(spec, store, plan, tile)
-    scale = read_scales(store, window, spec["solved"], spec["patches"])
-    graph = conformal_graph(window.neighbours, scale)
+    scale, rise = _final(spec, store, plan, window)
+    graph = conformal_graph(window.neighbours, scale, rise)
     rows = window.rows_of(tile)
     sources = rows[window.secret(plan)[rows]]
     lowest = max(int(np.argmax(plan.table > 0)), (plan.table.size - 1) // 5)
@@ -198,48 +201,62 @@ def check(spec: Spec) -> dict[str, Any]:
     least, _, holds, _ = kernels.check_balls(*edges, window.mass_units, plan.table, sources, probes, False)
     few = np.unique(np.linspace(0, sources.size - 1, min(spec["profile"], sources.size)).astype(np.int64))
     profile = kernels.check_balls(*edges, window.mass_units, plan.table, sources[few], probes, True)[3]
-    met = _met(window, scale, plan, sources, tile)
+    met = _met(window, graph, plan, sources, tile)
     finite = least[np.isfinite(least)]
+    level = _own_levels(store, spec, plan, tile, window, scale)
     summary = {
         "checked": int(sources.size),
+        "edges": int(np.count_nonzero(level >= 0)),
         "violations": int(np.count_nonzero(~holds)),
         "clipped": int(np.count_nonzero(met & AT_RIM)),
         "least": float(finite.min()) if finite.size else None,
         "profile": [round(float(value), 6) for value in np.nanmean(profile, axis=1)] if few.size else [],
         "by_level": profile.sum(axis=0).tolist() if few.size else [0.0] * probes.size,
         "probes": probes.tolist(),
-    } | _paces(window, graph, rows)
+        "slope": slopes(window, graph)[tile],
+        "pace": _pace(window, graph, rows),
+    }
     columns = store.read_table(spec["layout"][tile])[0] | {"scale": scale[rows]}
     if plan.redrawn:
         places = store.read_table(spec["place"][tile])[0]
         columns |= {name: places[name] for name in ("place_east", "place_north")}
     store.write_table(spec["tile_output"], columns, {})
-    store.write_table(spec["output"], {"level": _own_levels(store, spec, plan, tile, window, scale)}, summary)
+    store.write_table(spec["output"], {"level": level}, summary)
     return summary
 
 
-def _paces(window: Window, graph: Graph, rows: IndexArray) -> dict[str, float]:
-    """Level units a half cell along the edges of a tile: the least between places, the mean on the ground."""
+def _final(
+    spec: Spec, store: TileStore, plan: TilePlan, window: Window
+) -> tuple[IndexArray, npt.NDArray[np.uint8] | None]:
+    """Scales and factors of edges as they will be used."""
+    if not plan.ascent:
+        return read_scales(store, window, spec["solved"], spec["patches"]), None
+    return read_columns(store, window, spec["raised"])["scale"], read_rises(
+        store, plan, window, spec["edges"], spec["rises"]
+    )
+
+
+def _pace(window: Window, graph: Graph, rows: IndexArray) -> float:
+    """Mean level units a half cell on the ground, along the edges of a tile."""
     at, arcs = window.locations, slice(int(graph.start[rows[0]]), int(graph.start[rows[-1] + 1]))
     tail, tip = np.repeat(rows, np.diff(graph.start)[rows]), graph.index[arcs]
     weight = graph.weight[arcs].astype(np.float64)
     ground = np.hypot(*(2.0 * part[tail] + at.size[tail] - 2.0 * part[tip] - at.size[tip] for part in (at.row, at.col)))
-    unit = 1 << kernels.LENGTH_BITS  # a length was rounded down: it is less than the next whole one
-    return {
-        "slope": float((weight * unit / (window.neighbours[2][arcs] + 1.0)).min(initial=math.inf)),
-        "pace": float(weight.sum() / ground.sum()),
-    }
+    return float(weight.sum() / ground.sum())
 
 
 def _own_levels(
     store: TileStore, spec: Spec, plan: TilePlan, tile: int, window: Window, scale: IndexArray
 ) -> IndexArray:
-    """Levels of the edges from the tile's locations to later ones, in the order of its file of edges."""
+    """Levels of the edges from the tile's locations to later ones, in the order of its file of edges; -1 where an edge
+    has gone."""
     start, index, length = window.neighbours
     rows = window.rows_of(tile)
     first, last = int(start[rows[0]]), int(start[rows[-1] + 1])
     weight = conformal_graph((start, index, length), scale).weight[first:last]
-    _, slot, step = unpack_rows(store.read_table(spec["edges"][tile])[0])
-    around = np.array(plan.tiling.around(tile))[slot]
-    levels: IndexArray = weight[(around > tile) | ((around == tile) & (step > 0))]
+    later = later_arcs(plan.tiling, tile, store.read_table(spec["edges"][tile])[0])[3]
+    levels: IndexArray = weight[later]
+    if plan.ascent:
+        rise = store.read_table(spec["rises"][tile])[0]["rise"]
+        levels = np.where(rise > 0, (levels.astype(np.int64) * rise) >> kernels.RISE_BITS, -1).astype(np.int32)
     return levels

@@ -36,6 +36,7 @@ def update_tiles(
     mass: Mass,
     *,
     tolerance: float = 0.01,
+    sharpen: bool = True,
     workers: int | None = None,
     cluster: str | None = None,
     engine: Engine | None = None,
@@ -45,7 +46,8 @@ def update_tiles(
 
     A tile has changed if the sum of |new - old| over its cells exceeds `tolerance` times its old mass. The others
     keep their old masses, and the requirement is certified for the masses that are kept: the certificate says how
-    many tiles were taken over and the largest change among them.
+    many tiles were taken over and the largest change among them. Edges are raised and heights found for all of the map
+    again: a change here can be felt there.
     """
     tolerance = require_nonnegative("tolerance", tolerance)
     metric = open_tiles(output)
@@ -65,6 +67,7 @@ def update_tiles(
         metric.plan,
         names,
         info,
+        sharpen=sharpen,
         workers=workers,
         cluster=cluster,
         engine=engine,

@@ -14,16 +14,19 @@ from ..area import Area
 from ..errors import FileError
 from ..levels import IntArray
 from ..locations import Grid, Locations
+from ..metric.decode import conformal_within
+from ..metric.graph import Graph
 from .plan import Box, TilePlan, Tiling
 from .store import Columns, TileStore
 
 __all__ = [
-    "Window", "between", "box_grid", "misfit", "pack_rows", "place_of", "read_cells", "read_columns", "read_scales",
-    "read_window", "tile_leaves", "unpack_rows",
+    "Files", "Window", "between", "box_grid", "graph_of", "later_arcs", "misfit", "pack_rows", "place_of", "read_cells",
+    "read_columns", "read_rises", "read_scales", "read_window", "slopes", "tile_leaves", "unpack_rows",
 ]  # fmt: skip
 
 IndexArray = npt.NDArray[np.int32]
 BoolArray = npt.NDArray[np.bool_]
+RiseArray = npt.NDArray[np.uint8]
 
 #: Set on the first neighbour of each location; the lower bits are the slot of the neighbour's tile.
 ROW_START = 0x80
@@ -164,6 +167,58 @@ def unpack_rows(columns: Columns) -> tuple[IntArray, npt.NDArray[np.uint8], Inde
     return degree, columns["slot"] & np.uint8(ROW_START - 1), columns["step"]
 
 
+def later_arcs(tiling: Tiling, tile: int, columns: Columns) -> tuple[IntArray, IntArray, IntArray, BoolArray]:
+    """(number of the location, tile of the neighbour, its number there) of each of a tile's arcs to a later location in
+    the order of the map, and which of its arcs these are: every edge of the map once, at its earlier end."""
+    degree, slot, step = unpack_rows(columns)
+    other = np.array(tiling.around(tile), np.int64)[slot]
+    own = np.repeat(np.arange(degree.size, dtype=np.int64), degree)
+    later = np.asarray((other > tile) | ((other == tile) & (step > 0)))
+    return own[later], other[later], (own + step)[later], later
+
+
+def read_rises(store: TileStore, plan: TilePlan, window: Window, edges: Files, rises: Files | None) -> RiseArray | None:
+    """The factors of a window's own edges, in the order of its rows; None without any."""
+    if rises is None:
+        return None
+    held = {tile: window.number[window.rows_of(tile)] for tile in np.unique(window.tile).tolist()}
+    found = []
+    for tile, mine in sorted(held.items()):
+        tail, other, tip, _ = later_arcs(plan.tiling, tile, store.read_table(edges[tile])[0])
+        rise = store.read_table(rises[tile])[0]["rise"]
+        if rise.size != tail.size:
+            raise misfit(store)
+        inside = np.isin(tail, mine)
+        for there in np.unique(other).tolist():
+            here = other == there
+            inside[here] &= np.isin(tip[here], held[there]) if there in held else False
+        found.append(rise[inside])
+    return np.concatenate(found)
+
+
+def slopes(window: Window, graph: Graph) -> dict[int, float]:
+    """The least level units a half cell between places, along the arcs of each tile's locations in a graph of some of
+    the window's edges."""
+    start, index, length = window.neighbours
+    tail = np.repeat(np.arange(graph.n), np.diff(graph.start))
+    if graph.index.size != index.size:  # some edges have gone
+        pair = np.repeat(np.arange(graph.n), np.diff(start)) * graph.n + index
+        length = length[np.searchsorted(pair, tail * graph.n + graph.index)]
+    unit = 1 << kernels.LENGTH_BITS  # a length was rounded down: it is less than the next whole one
+    steep = graph.weight * float(unit) / (length + 1.0)
+    least = np.full(int(window.tile.max()) + 1, np.inf)
+    np.minimum.at(least, window.tile[tail], steep)
+    return {tile: float(least[tile]) for tile in np.unique(window.tile).tolist()}
+
+
+def graph_of(store: TileStore, window: Window, scale: IndexArray, rise: RiseArray | None) -> Graph:
+    """The graph of a window's scales and factors, which may be a stranger's."""
+    try:
+        return conformal_within(window.neighbours, scale.astype(np.int64), rise)
+    except FileError as error:
+        raise FileError(f"{store.root}: corrupt: {error}") from None
+
+
 def read_columns(store: TileStore, window: Window, files: Files) -> Columns:
     """Columns of the locations of a window, from files that have them for all locations of a tile."""
     tables = {tile: store.read_table(files[tile])[0] for tile in np.unique(window.tile).tolist()}
@@ -172,6 +227,8 @@ def read_columns(store: TileStore, window: Window, files: Files) -> Columns:
         columns[name] = np.empty(window.locations.n, first.dtype)
         for tile, table in tables.items():
             rows = window.rows_of(tile)
+            if table[name].size <= window.number[rows].max(initial=-1):
+                raise misfit(store)
             columns[name][rows] = table[name][window.number[rows]]
     return columns
 
