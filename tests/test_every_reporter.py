@@ -153,16 +153,19 @@ def test_a_little_more_than_a_relief_allows_is_too_much_and_is_seen() -> None:
 
 
 @pytest.mark.jit
-def test_tiles(tmp_path: Path) -> None:
+@pytest.mark.parametrize("sharpen", [True, False])
+def test_tiles(tmp_path: Path, sharpen: bool) -> None:
     """A map in two tiles: private by the same count, and its reports those of the map in one piece."""
     cells = np.full((256, 128), 0.3 / (256 * 128))
     cells[:, 64:] /= 50
     cells[96:98, 32:34] = 0.1
     mass = ge.Mass.from_array(cells, cell_m=100, origin=PARIS)
     tiled = ge.build_tiles(
-        mass, str(tmp_path / "map"), tile=128, l_from=0.3, l_top=0.4, frame=0.0, engine=InlineEngine()
+        mass, str(tmp_path / "map"), tile=128, l_from=0.3, l_top=0.4, frame=0.0, sharpen=sharpen, engine=InlineEngine()
     )
-    reporter = elastic(ge.ElasticMechanism(tiled))
+    mechanism = ge.ElasticMechanism(tiled)
+    assert mechanism.sharpened is sharpen
+    reporter = elastic(mechanism)
     assert 0.9 < worst_use(reporter.metric, reporter.rows) <= 1
     i = int(np.flatnonzero(reporter.metric.secret)[0])
     chances = np.array([value / sum(reporter.rows[i]) for value in reporter.rows[i]])

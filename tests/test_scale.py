@@ -199,13 +199,12 @@ def test_what_cannot_be_built_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_failed_check_is_not_a_metric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from geoelastic.tiles import stages as tiled_stages
+    from geoelastic.tiles import whole as whole_map
 
-    def raised(neighbours: Any, scale: Any, *_: Any, **__: Any) -> Any:
-        return scale * 3
+    def too_long(neighbours: Any, scale: Any, *_: Any, **__: Any) -> Any:
+        return scale * 3, np.full(neighbours[1].size // 2, 128, np.uint8)
 
-    monkeypatch.setattr(tiled_stages, "solve_scales", lambda first, *_, **__: np.full(first.size, 400_000, np.int32))
-    monkeypatch.setattr(tiled_stages, "repair", raised)
+    monkeypatch.setattr(whole_map, "fit_edges", too_long)
     with pytest.raises(CheckError, match="do not meet the requirement"):
         build_tiles(small_mass(), str(tmp_path / "map"), tile=256, engine=InlineEngine(), **LEVELS)
     assert not (tmp_path / "map" / "manifest.json").exists()

@@ -338,7 +338,9 @@ def test_tiles_that_do_not_fit_together_are_told(folder: Path, tmp_path: Path, m
 def _exact_line(mech: ge.ElasticMechanism, i: int) -> tuple[Fraction, list[Fraction]]:
     """S(x) and its parts from all distances, in fractions."""
     measure = mech.measure
-    parts = [int(m) * mech.weights.exact(int(d)) for m, d in zip(measure, mech.reporting.distance_units_from(i), strict=True)]
+    parts = [
+        int(m) * mech.weights.exact(int(d)) for m, d in zip(measure, mech.reporting.distance_units_from(i), strict=True)
+    ]
     return sum(parts, Fraction(0)), parts
 
 

@@ -229,9 +229,7 @@ def _graph(
     return Graph.from_edges(locations.n, tail, tip, level)
 
 
-def conformal_within(
-    neighbours: tuple[IntArray, Any, Any], scale: IntArray, rise: npt.NDArray[Any] | None
-) -> Graph:
+def conformal_within(neighbours: tuple[IntArray, Any, Any], scale: IntArray, rise: npt.NDArray[Any] | None) -> Graph:
     """The graph of scales and rises of a stranger, whose weights are known to fit before they are stored in 32 bits."""
     start, index, length = neighbours
     tail = np.repeat(np.arange(scale.size), np.diff(start))
