@@ -131,8 +131,8 @@ def test_helpful_errors(tmp_path: Path) -> None:
         read_vector(ROWS, value="poeple")
     with pytest.raises(InputError, match="column 'kind' must hold numbers"):
         read_vector(ROWS, value="kind")
-    with pytest.raises(InputError, match=r"name the column with the latitude"):
-        read_vector({"y": [1.0], "x": [2.0]})
+    with pytest.raises(InputError, match=r"name the columns with latitude and longitude"):
+        read_vector({"a": [1.0], "b": [2.0]})
     with pytest.raises(FileError, match="there is no such file"):
         read_table(tmp_path / "none.csv")
     for name in ("bad.parquet", "bad.geojson", "bad.gpkg"):

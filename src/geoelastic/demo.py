@@ -16,7 +16,7 @@ from .errors import FileError
 from .figures import ball_map, clouds_map, error_map, mass_map, report_map, slack_map
 from .figures.choose import busiest_place
 from .figures.curves import compare_png
-from .figures.draw import picture_png, pictures_png
+from .figures.draw import new_figure, picture_png, pictures_png
 from .figures.page import report_page
 from .figures.sample import sample_places
 from .levels import LN2, FloatArray
@@ -60,6 +60,7 @@ class _Comparison:
 def run_demo(folder: str | Path, *, quality: Quality | None = None, progress: bool = False) -> dict[str, Any]:
     """Tell the story of `quality` (default: ``synthetic:city``) in `folder`: metrics, pictures, ``report.html``."""
     begin = time.perf_counter()
+    new_figure(1, 1)  # what the pictures need is missing before anything is built, or not at all
     target = Path(folder)
     try:
         target.mkdir(parents=True, exist_ok=True)

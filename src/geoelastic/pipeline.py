@@ -18,7 +18,7 @@ import shutil
 import warnings
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
@@ -41,6 +41,12 @@ __all__ = ["Config", "make_mass", "run"]
 _REQUIREMENTS = {"quadratic": Quadratic, "linear": Linear, "step": Step}
 
 
+class _Columns(TypedDict):
+    lat: str | None
+    lon: str | None
+    weight: str | None
+
+
 @dataclass(frozen=True)
 class Config:
     """Everything a run depends on.
@@ -57,6 +63,9 @@ class Config:
     cell_m: float | None = None
     recipe: str | None = None
     at: str | None = None
+    lat_column: str | None = None
+    lon_column: str | None = None
+    weight_column: str | None = None
     city: str | None = None
     r_small_m: float = 300
     r_large_m: float = 3000
@@ -97,6 +106,11 @@ class Config:
         if center is None or self.size_km is None:
             raise InputError("an area must be given by both its center (LAT,LON) and its size in km")
         return Area.around(*center, size_km=self.size_km, height_km=self.height_km)
+
+    @property
+    def columns(self) -> _Columns:
+        """The columns of a table that were named."""
+        return {"lat": self.lat_column, "lon": self.lon_column, "weight": self.weight_column}
 
     def public(self) -> dict[str, Any]:
         """The options as plain data for the file's manifest: no password, no folder, nothing of the machine."""
@@ -187,11 +201,13 @@ def _sharpened(config: Config, metric: Metric, work: Path, *, progress: bool) ->
 
 def _run_tiles(config: Config, output: str, *, resume: bool, progress: bool) -> AnyMetric:
     from .tiles import DEFAULT_TILE, DaskEngine, build_tiles, update_tiles
+    from .tiles.plan import require_tile
 
     if config.method != "conformal" or config.layout == "uniform" or config.fences:
         raise InputError(
             "a build in tiles must be conformal with an adaptive layout and without fences (carve them into an extract)"
         )
+    tile = require_tile(DEFAULT_TILE if config.tile is None else config.tile)  # before anything is read or written
     given = {"l_from": config.l_from, "l_top": config.l_top}
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     with DaskEngine(workers=config.workers, cluster=config.cluster) as engine:
@@ -205,7 +221,7 @@ def _run_tiles(config: Config, output: str, *, resume: bool, progress: bool) -> 
             output,
             requirement=config.make_requirement(),
             frame=config.frame,
-            tile=DEFAULT_TILE if config.tile is None else config.tile,
+            tile=tile,
             cartogram=config.cartogram,
             sharpen=config.sharpen,
             engine=engine,
@@ -230,7 +246,7 @@ def _tiled_mass(config: Config, output: str, engine: Engine) -> Mass:
     if config.at is None and goes_by_parts(config.source, config.recipe):
         quality = quality_in_parts(config.source, output, area, cell_m or 100, config.recipe, engine=engine)
     else:
-        quality = quality_from_source(config.source, area, cell_m, config.recipe, at=config.at)
+        quality = quality_from_source(config.source, area, cell_m, config.recipe, at=config.at, **config.columns)
     if before is None:
         return _mass_of(config, quality)
     mass = mass_as_before(before, quality)
@@ -287,7 +303,7 @@ def _quality(config: Config, work: Path | None, *, progress: bool) -> Quality:
     if stage is not None and stage.is_file():
         return load_quality(stage)
     quality = quality_from_source(
-        config.source, config.area, config.cell_m, config.recipe, at=config.at, progress=progress
+        config.source, config.area, config.cell_m, config.recipe, at=config.at, progress=progress, **config.columns
     )
     if stage is not None:
         stage.parent.mkdir(exist_ok=True)
@@ -301,7 +317,8 @@ def _key(stage: str, config: Config) -> str | None:
         return None
     inputs = asdict(replace(config, workers=None))
     if stage == "quality":
-        inputs = {name: inputs[name] for name in ("source", "center", "size_km", "height_km", "cell_m", "recipe", "at")}
+        kept = ("source", "center", "size_km", "height_km", "cell_m", "recipe", "at")
+        inputs = {name: inputs[name] for name in (*kept, "lat_column", "lon_column", "weight_column")}
     named = [config.source, config.recipe] + ([config.city, *config.fences] if stage == "metric" else [])
     files = [name for name in named if name is not None and Path(name).is_file()]
     files += [inner for name in files if name.endswith(".toml") for inner in _files_of_recipe(name)]

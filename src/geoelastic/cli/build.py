@@ -30,6 +30,9 @@ from ._types import LEVEL
 @click.option(
     "--at", metavar="TIME", help="Local time for opening hours: a name of the recipe, 'Tue 14:00', or a date."
 )
+@click.option("--lat-column", metavar="COLUMN", help="Latitudes of a table [default: by its name].")
+@click.option("--lon-column", metavar="COLUMN", help="Longitudes of a table [default: by its name].")
+@click.option("--weight-column", metavar="COLUMN", help="What a row of a table is worth [default: 1].")
 @click.option(
     "--r-small", "r_small_m", type=float, default=300, show_default=True, metavar="M", help="Private in the city."
 )

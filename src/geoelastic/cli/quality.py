@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 @click.option("--size", "size_km", type=float, metavar="KM", help="Side of the area.")
 @click.option("--height", "height_km", type=float, metavar="KM", help="Height, if the area is not square.")
 @click.option("--cell", "cell_m", type=float, metavar="M", help="Side of a cell [default: 100].")
-@click.option("--recipe", metavar="NAME", help="What counts, and how much: paper, places or a .toml file.")
+@click.option("--recipe", metavar="NAME", help="What counts, and how much: default, paper, places or a .toml file.")
 @click.option(
     "--at", metavar="TIME", help="Local time for opening hours: a name of the recipe, 'Tue 14:00', or a date."
 )
-@click.option("--lat", metavar="COLUMN", help="Column of a table with the latitude.")
-@click.option("--lon", metavar="COLUMN", help="Column of a table with the longitude.")
-@click.option("--weight", metavar="COLUMN", help="Column of a table with what a row is worth [default: 1].")
+@click.option("--lat-column", "--lat", "lat", metavar="COLUMN", help="Latitudes of a table [default: by its name].")
+@click.option("--lon-column", "--lon", "lon", metavar="COLUMN", help="Longitudes of a table [default: by its name].")
+@click.option("--weight-column", "--weight", "weight", metavar="COLUMN", help="What a row is worth [default: 1].")
 @click.option("-o", "--output", required=True, metavar="OUT", help="The .parquet file to write.")
 def command(source: str, output: str, **options: Any) -> dict[str, Any]:
     """Compute the quality of every cell from SOURCE and write it to OUT, with an account of what went in.

@@ -33,6 +33,7 @@ _GUARD = ("low", "medium", "high")
 )
 @click.option("--remap", is_flag=True, help="Elastic: replace each report by the best guess under the mass as prior.")
 @click.option("--sticky", "sticky_key", metavar="KEY", help="Elastic: the same report for the same place; made if new.")
+@click.option("--fresh", is_flag=True, help="Elastic: a new report for every row of a track too [default: sticky].")
 @click.option("--epsilon", type=float, help="Laplace: epsilon per metre [default: l* within r_small of FILE].")
 @click.option("--error", "error_m", type=float, help="Laplace: mean error in metres.")
 @click.option("--guard", type=click.Choice(_GUARD), help="Laplace: Location Guard's levels (200, 500, 2000 m).")
@@ -57,7 +58,9 @@ def command(**options: Any) -> dict[str, Any]:
     """Report a place (--lat, --lon) or every place of a table (--input, -o) through the metric in FILE.
 
     Rows that are missing a place, outside the map or in its frame are an error, dropped or moved inside (--outside),
-    and counted. Columns that tell the place (an address, an altitude, a venue) are left out unless kept, and named.
+    and counted. Columns that tell the place (an address, an altitude, a venue) are left out unless kept, and named. A
+    table that is a track (points seconds or minutes apart) is told from places: what reporting it point by point costs
+    is said, and the same place has the same report in it.
     The mechanism 'laplace' needs no FILE if epsilon, error or guard is given.
     """
     from ..release.request import sanitize_request

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import FileError
+from ..errors import FileError, InputError
 from ..metric import Metric
 from ..metric.sharpen_kept import sharpen_kept
 from ..opening import load
 from ..store import require_writable
+from ..tiles.metric import is_tiled
 from .elastic import ElasticMechanism
 
 __all__ = ["sharpen_file"]
@@ -34,6 +35,11 @@ def sharpen_file(
     done. A metric that has such a relief already is left as it is.
     """
     begun = time.perf_counter()
+    if is_tiled(source) and Path(target).is_dir():
+        raise InputError(
+            f"{os.fspath(source)}: a map in tiles is sharpened into one file: name it (-o OUT.geoelastic), or extract "
+            "a region, which is sharpened by itself"
+        )
     require_writable(target)
     metric = load(source).whole()
     if Path(source).suffix == ".geox":

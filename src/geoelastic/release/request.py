@@ -3,16 +3,22 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from ..accounts.accounting import cost
 from ..accounts.budget import Budget
 from ..errors import InputError
+from ..levels import LN2
+from ..mechanism.elastic import ElasticMechanism
+from ..mechanism.sticky import Sticky
 from ..opening import load
 from ..randomness import SeededRandom
 from ..reports.tables import Visits, sanitize_arrays, sanitize_file
+from ..sources.streams.track import Track, track_in
 from ..store.atomic import require_writable
 from .choose import charge_file, choose_mechanism, mechanism_name
 
@@ -39,6 +45,7 @@ def sanitize_request(
     lon_column: str | None,
     user_column: str | None,
     keep: Sequence[str],
+    fresh: bool = False,
     **choices: Any,
 ) -> dict[str, Any]:
     """Sanitize one place or a table of them, and say what was done. Nothing in the answer tells a true place."""
@@ -57,6 +64,17 @@ def sanitize_request(
             visits: Visits = {"": 1 if reports.index is None else reports.index}
             charge_file(ledger, mechanism, visits, user=user, budget=limit)
         return _one(reports.lat, reports.lon, kind, seeded=seed is not None)
+    track = track_in(source, lat=lat_column, lon=lon_column, users=user_column)
+    told = isinstance(mechanism, ElasticMechanism) and track is not None
+    if told and track is not None and not fresh and (track.users is None or user_column is not None):
+        mechanism = Sticky(mechanism, secrets.token_bytes(32) if rng is None else rng.bytes(32), user)
+    most: list[int] = []
+
+    def before_release(_: Any, visits: Visits) -> None:
+        most.append(max((_different(mechanism, where) for where in visits.values()), default=0))
+        if ledger is not None:
+            charge_file(ledger, mechanism, visits, user=user, budget=limit)
+
     done = sanitize_file(
         mechanism,
         source,
@@ -67,12 +85,36 @@ def sanitize_request(
         keep=keep,
         users=user_column,
         rng=rng,
-        before_release=None
-        if ledger is None
-        else lambda _, visits: charge_file(ledger, mechanism, visits, user=user, budget=limit),
+        before_release=before_release,
         progress=progress,
     )
+    if track is not None:
+        done |= {"track": _track_words(track, mechanism, most[0], told=told)}
     return _many(done, mechanism, str(output))
+
+
+def _different(mechanism: Any, where: Any) -> int:
+    """Reports that somebody's rows cost: sticky ones cost once a place."""
+    if isinstance(where, int):
+        return where
+    return int(np.unique(where).size if isinstance(mechanism, Sticky) else where.size)
+
+
+def _track_words(track: Track, mechanism: Any, most: int, *, told: bool) -> str:
+    """What it costs to report a track point by point, and what would be better."""
+    inner = getattr(mechanism, "mechanism", mechanism)
+    spent = cost(most, LN2, exponent=float(getattr(inner, "exponent", 1.0))).best  # planar Laplace: see `choose.charge`
+    lines = [
+        f"this is {track.words}: point by point it costs as much as {most:,} reports, {spent:.3g} (places ln 2 apart)"
+    ]
+    if isinstance(mechanism, Sticky):
+        lines.append("the same place has the same report here (--fresh: a new one every time)")
+    elif told and track.users is not None:
+        lines.append(
+            f"every point has a fresh report; with --user-column {track.users} the same place has the same one"
+        )
+    lines.append("running means of such reports follow the track: 'geoelastic trace release' hides all of it at once")
+    return "\n".join(lines)
 
 
 def _budget(ledger: str | None, most: float | None, level: float, hours: int | None) -> Budget | None:
@@ -105,6 +147,8 @@ def _many(done: dict[str, Any], mechanism: Any, output: str) -> dict[str, Any]:
     lines += [f"{verb}: {done[k]:,} {what}" for k, what in _WHY.items() if done[k]]
     if done["withheld"]:
         lines.append(f"left out because they tell the place, or may (--keep NAME): {', '.join(done['withheld'])}")
+    if "track" in done:
+        lines.append(done["track"])
     if done["seeded"]:
         lines.append("seeded: for research only, these reports protect nobody")
     return done | {"mechanism": mechanism_name(mechanism), "output": output, "text": "\n".join(lines)}

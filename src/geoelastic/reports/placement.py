@@ -165,19 +165,16 @@ class Placement:
     def _judge(self, missing: BoolArray, outside: BoolArray, frame: BoolArray) -> tuple[BoolArray, Tally]:
         lost, beyond, framed = (int(np.count_nonzero(which)) for which in (missing, outside, frame))
         if lost and self.policy != "drop":
-            raise InputError(f"{lost} of {missing.size} places are missing; leave them out (outside: drop)")
+            raise InputError(f"{lost} of {missing.size} places are missing; leave them out (--outside drop)")
         if self.policy == "error" and beyond + framed:
             kind = OutsideError if beyond else FrameError
-            raise kind(
-                f"{beyond} of {missing.size} places lie outside the map and {framed} in its frame, where they cannot "
-                "be secrets; leave them out (outside: drop) or move them inside (outside: snap)"
-            )
+            raise kind(_where_words(missing.size, beyond, framed))
         kept = ~missing if self.policy == "snap" else ~(missing | outside | frame)
         return kept, Tally(missing.size, int(np.count_nonzero(kept)), lost, beyond, framed, self.policy)
 
     def _snap(self, x: FloatArray, y: FloatArray) -> tuple[IntArray, IntArray]:
         if not (np.all(np.isfinite(x)) and np.all(np.isfinite(y))):
-            raise OutsideError("some places are too far from the map to be moved; leave them out (outside: drop)")
+            raise OutsideError("some places are too far from the map to be moved; leave them out (--outside drop)")
         grid, nearest = self._grid, self._nearest_secret
         row = np.clip(np.floor(y / grid.cell_m + grid.rows / 2), 0, grid.rows - 1).astype(np.int64)
         col = np.clip(np.floor(x / grid.cell_m + grid.cols / 2), 0, grid.cols - 1).astype(np.int64)
@@ -191,6 +188,21 @@ class Placement:
         swapped = self._grid.latlon_to_cell(lon[could_be], lat[could_be])[0] >= 0
         if 2 * np.count_nonzero(swapped) > lat.size:
             raise InputError("latitude and longitude look mixed up: most places lie on the map only when swapped")
+
+
+def _where_words(places: int, beyond: int, framed: int) -> str:
+    """Why places cannot be secrets, and what can be done with them."""
+    if places == 1:
+        where = "outside the map" if beyond else "in the frame of the map, too close to its border"
+        return (
+            f"the place lies {where}: it cannot be a secret there; take a map that reaches further, or move the place "
+            "inside (--outside snap)"
+        )
+    parts = [f"{beyond:,} outside the map"] * bool(beyond) + [f"{framed:,} in the frame"] * bool(framed)
+    return (
+        f"of {places:,} places {' and '.join(parts)} cannot be secrets; leave them out (--outside drop) or move them "
+        "inside (--outside snap)"
+    )
 
 
 def groups(names: Sequence[Any]) -> Iterator[tuple[str, IntArray]]:

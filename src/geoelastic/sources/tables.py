@@ -20,12 +20,17 @@ import shapely
 
 from ..errors import FileError, InputError, MissingExtraError
 from .areas import Geometries
+from .streams.columns import find_place_columns
+from .streams.plumbing import ByteSource
+from .streams.textfile import read_head
 
 __all__ = ["TABLE_SUFFIXES", "Table", "read_table"]
 
-TABLE_SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", ".geoparquet", ".geojson", ".json", ".gpkg", ".shp", ".fgb")
-_LAT_NAMES = ("lat", "latitude", "y_lat")
-_LON_NAMES = ("lon", "lng", "long", "longitude")
+_TEXT, _GEOJSON = (".csv", ".tsv", ".txt"), (".geojson", ".json")
+TABLE_SUFFIXES = (
+    *_TEXT, ".parquet", ".geoparquet", *_GEOJSON, ".gpkg", ".shp", ".fgb",
+    *(f"{suffix}.gz" for suffix in _TEXT + _GEOJSON),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,16 +58,8 @@ class Table:
 
     def latlon(self, lat: str | None, lon: str | None) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """Places of all rows, from the named columns or from the usual names."""
-        return self.numbers(self._find(lat, _LAT_NAMES, "lat")), self.numbers(self._find(lon, _LON_NAMES, "lon"))
-
-    def _find(self, given: str | None, usual: tuple[str, ...], what: str) -> str:
-        if given is not None:
-            return given
-        found = [name for name in self.columns if name.lower() in usual]
-        if len(found) == 1:
-            return found[0]
-        have = ", ".join(map(repr, list(self.columns)[:20])) or "none"
-        raise InputError(f"{self.name}: name the column with the {what}itude ('{what}'); columns are {have}")
+        found = find_place_columns(list(self.columns), lat, lon, where=self.name)
+        return self.numbers(found[0]), self.numbers(found[1])
 
 
 def read_table(source: Any, *, layer: str | None = None) -> Table:
@@ -74,12 +71,12 @@ def read_table(source: Any, *, layer: str | None = None) -> Table:
     path = Path(source)
     if not path.is_file():
         raise FileError(f"{path}: there is no such file")
-    suffix = path.suffix.lower()
-    if suffix in (".csv", ".tsv", ".txt"):
+    suffix = Path(path.stem if path.suffix.lower() == ".gz" else path.name).suffix.lower()
+    if suffix in _TEXT:
         return _read_csv(path)
     if suffix in (".parquet", ".geoparquet"):
         return _read_parquet(path)
-    if suffix in (".geojson", ".json"):
+    if suffix in _GEOJSON:
         return _read_geojson(path)
     if suffix in (".gpkg", ".shp", ".fgb"):
         return _read_with_geopandas(path, layer)
@@ -89,11 +86,15 @@ def read_table(source: Any, *, layer: str | None = None) -> Table:
 def _read_csv(path: Path) -> Table:
     from pyarrow import ArrowException, csv
 
-    with path.open("rb") as file:
-        head = file.readline(65536)
-    delimiter = max(",;\t|", key=lambda c: head.count(c.encode()))
+    source = ByteSource(path)
+    delimiter, names, first = read_head(path, source)
     try:
-        table = csv.read_csv(path, parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=True))
+        with source.open() as file:
+            table = csv.read_csv(
+                file,
+                read_options=csv.ReadOptions(column_names=names, skip_rows=1 if first is None else 0),
+                parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+            )
     except ArrowException as error:
         raise FileError(
             f"{path.name}: not a table of comma separated values: {str(error).split(chr(10))[0][:200]}"
@@ -129,7 +130,8 @@ def _read_parquet(path: Path) -> Table:
 
 def _read_geojson(path: Path) -> Table:
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        with ByteSource(path).open() as file:
+            data = json.loads(file.read())
         features = data["features"] if data.get("type") == "FeatureCollection" else [data]
         geometry = shapely.from_geojson([json.dumps(f["geometry"]) if f.get("geometry") else None for f in features])
         rows = [f.get("properties") or {} for f in features]

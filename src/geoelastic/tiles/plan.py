@@ -29,7 +29,7 @@ from ..mass import Requirement, requirement_from_dict
 from ..metric.ascent import upper_part
 from ..metric.build import DEFAULT_L_FROM, LEAF_SHARE, MAX_LEAF_CELLS
 
-__all__ = ["Box", "TilePlan", "Tiling"]
+__all__ = ["Box", "TilePlan", "Tiling", "require_tile"]
 
 #: Whether a square becomes a location is decided by squares at most 2 + 4 + ... + 64 = 126 cells away, and neighbours
 #: are at most two locations apart: within this many cells of a tile lies all that its locations depend on.
@@ -62,6 +62,13 @@ class Box:
         return (row >= self.row) & (row < self.row_end) & (col >= self.col) & (col < self.col_end)
 
 
+def require_tile(side: int) -> int:
+    """The side of a tile if it can be one."""
+    if side < MIN_TILE_CELLS or side & (side - 1):
+        raise InputError(f"'tile' must be a power of two >= {MIN_TILE_CELLS} (cells), got {side}")
+    return side
+
+
 @dataclass(frozen=True)
 class Tiling:
     """A map of `rows` x `cols` cells in tiles of `side` cells; tiles are numbered along the Z-order curve."""
@@ -71,8 +78,7 @@ class Tiling:
     side: int
 
     def __post_init__(self) -> None:
-        if self.side < MIN_TILE_CELLS or self.side & (self.side - 1):
-            raise InputError(f"'tile' must be a power of two >= {MIN_TILE_CELLS} (cells), got {self.side}")
+        require_tile(self.side)
 
     @cached_property
     def places(self) -> list[tuple[int, int]]:

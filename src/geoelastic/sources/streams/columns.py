@@ -26,8 +26,8 @@ KEEP_ALL = "*"
 #: The column that marks rows made with a seed, which protect nobody.
 SEEDED_COLUMN = "geoelastic_seeded"
 
-_LAT_NAMES = ("lat", "latitude", "latdeg", "latitudedeg", "decimallatitude")
-_LON_NAMES = ("lon", "lng", "long", "longitude", "londeg", "longitudedeg", "decimallongitude")
+_LAT_NAMES = ("lat", "latitude", "latdeg", "ylat", "latitudedeg", "decimallatitude")
+_LON_NAMES = ("lon", "lng", "long", "longitude", "londeg", "xlon", "longitudedeg", "decimallongitude")
 _PLACE_PAIRS = ((_LAT_NAMES, _LON_NAMES), (("y",), ("x",)))
 
 # fmt: off
@@ -114,7 +114,10 @@ def find_place_columns(names: Sequence[str], lat: str | None, lon: str | None, *
             if found_lat == found_lon:
                 raise InputError(f"{where}: latitude and longitude must be two columns, got {found_lat[0]!r} for both")
             return found_lat[0], found_lon[0]
-    raise InputError(f"{where}: name the columns with latitude and longitude; columns are {_listed(names)}")
+    raise InputError(
+        f"{where}: name the columns with latitude and longitude (--lat-column, --lon-column); columns are "
+        f"{_listed(names)}"
+    )
 
 
 def tells_place(name: str, keep: Collection[str] = ()) -> bool:

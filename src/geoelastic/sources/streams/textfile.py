@@ -17,7 +17,7 @@ from ...errors import FileError, InputError
 from .columns import KEEP_ALL, Batch, Layout, find_place_columns, numbers, tells_place
 from .plumbing import ByteSource, decimals, open_write
 
-__all__ = ["CsvReader", "CsvWriter"]
+__all__ = ["CsvReader", "CsvWriter", "read_head"]
 
 _BLOCK_BYTES = 1 << 22
 _HEAD_BYTES = 1 << 20
@@ -34,7 +34,7 @@ class CsvReader:
     def __init__(self, path: Path, *, lat: str | None, lon: str | None, keep: Collection[str]) -> None:
         self._path, self._source = path, ByteSource(path)
         self.fraction = self._source.fraction
-        self._delimiter, self._names, first = _head(path, self._source)
+        self._delimiter, self._names, first = read_head(path, self._source)
         self._headless = first is not None
         self.lat, self.lon = find_place_columns(self._names, lat, lon, where=path.name)
         others = [n for n in self._names if n not in (self.lat, self.lon)]
@@ -50,7 +50,7 @@ class CsvReader:
     @staticmethod
     def names(path: Path) -> list[str]:
         """The names of all columns."""
-        return _head(path, ByteSource(path))[1]
+        return read_head(path, ByteSource(path))[1]
 
     def batches(self) -> Iterator[Batch]:
         """The rows in order."""
@@ -113,7 +113,7 @@ class CsvWriter:
         self._file.close()
 
 
-def _head(path: Path, source: ByteSource) -> tuple[str, list[str], list[str] | None]:
+def read_head(path: Path, source: ByteSource) -> tuple[str, list[str], list[str] | None]:
     """Delimiter, column names, and the cells of the first row if it is data."""
     with source.open() as file:
         first = file.read(_HEAD_BYTES).decode("utf-8-sig", errors="replace").splitlines()[:1]
