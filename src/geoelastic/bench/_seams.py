@@ -28,7 +28,7 @@ def seam_rows(
     `mean_error` compares the means over these places; `largest` is the largest difference at any of them.
     """
     tiled = build_tiles(mass, folder, tile=tile, engine=engine, **levels)
-    whole = build_metric(mass, sharpen=False, **levels)
+    whole = build_metric(mass, **levels)
     away = _from_seams(whole, tile)
     rng = np.random.Generator(np.random.PCG64(1))
     rows = []
