@@ -169,7 +169,8 @@ def test_the_device_states_the_same_claim_in_the_same_words(tmp_path: Path) -> N
     mass = ge.mass_from_quality(ge.synthetic_quality("city", rows=24, cols=20, seed=3), r_small=200, r_large=600)
     small, broken = tmp_path / "small.geox", tmp_path / "broken.geox"
     metric = ge.build_metric(mass, method="paper", l_top=1.0, requirement=ge.Linear(0.8))
-    save_mechanism(ge.ElasticMechanism(metric, output="uniform"), small)
+    spread = replace(metric, info=metric.info | {"spread_m": 120.0})
+    save_mechanism(ge.ElasticMechanism(spread, output="uniform"), small)
     halved = replace(metric, mass_units=metric.mass_units // 2, certificate={})
     save_mechanism(ge.ElasticMechanism(halved, output="uniform"), broken)
     for path in (vectors.FILE, vectors.SHARP, small, broken):

@@ -80,6 +80,24 @@ def test_the_unit_of_mass_is_what_the_file_states():
     assert ge.verify(metric, require=Policy(l_top=0.8, unit_m=200))["ok"]
 
 
+def test_mass_that_was_spread_is_said(tmp_path):
+    """From the recipe to the claim."""
+    recipe = tmp_path / "wide.toml"
+    recipe.write_text('name = "wide"\nspread_m = 150\n[[layer]]\nname = "places"\nsource = "places.csv"\n')
+    rng = np.random.default_rng(1)
+    lat, lon = 48.85 + rng.normal(0, 0.004, 900), 2.35 + rng.normal(0, 0.006, 900)
+    rows = "".join(f"{a},{b}\n" for a, b in zip(lat, lon, strict=True))
+    (tmp_path / "places.csv").write_text("lat,lon\n" + rows)
+    area = ge.Area.around(48.85, 2.35, size_km=4)
+    quality = ge.quality_from_source(str(recipe), area, 100)
+    assert quality.info["spread_m"] == 150
+    assert quality.cells.sum() == pytest.approx(np.count_nonzero(area.contains(lat, lon)))
+    metric = ge.build_metric(ge.mass_from_quality(quality, r_small=300, r_large=900), l_top=0.8, sharpen=False)
+    assert claim_of(metric).spread_m == 150
+    assert "mass was spread by 150 m" in claim_of(metric).words
+    assert "spread by" not in claim_of(replace(metric, info={})).words
+
+
 @pytest.mark.parametrize(
     ("policy", "said"),
     [

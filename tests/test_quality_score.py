@@ -16,6 +16,7 @@ from geoelastic.quality.score import (
     apply_prior,
     apply_sensitive,
     hill_numbers,
+    spread,
     sum_with_diversity,
 )
 
@@ -140,3 +141,16 @@ def test_caps_say_what_they_cut() -> None:
     capped, report = apply_cap(cells, Cap("quantile", 0.5))
     assert report["value"] == 1.5
     assert report["cells cut"] == 2
+
+
+def test_spreading_keeps_the_sum_and_is_a_gaussian() -> None:
+    cells = np.zeros((41, 61))
+    cells[20, 30], cells[0, 0] = 5.0, 2.0  # one in the middle, one in a corner that it cannot leave
+    wide = spread(cells, 100, 200)
+    assert wide.sum() == pytest.approx(7)
+    assert wide.min() >= 0
+    row, col = np.indices(cells.shape)
+    middle = np.where(row >= 10, wide, 0)
+    assert middle.sum() == pytest.approx(5, rel=1e-4)
+    away = (row - 20) ** 2 + (col - 30) ** 2
+    assert (middle * away).sum() / middle.sum() == pytest.approx(2 * 2.0**2, rel=0.02)  # two axes of 2 cells each

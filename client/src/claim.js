@@ -26,9 +26,14 @@ export function factsOf(metric) {
     locations: n, secrets: hidden.count, fenced, fences: new Set(metric.fence.filter((k) => k > 0)).size,
     share_of_locations: hidden.count / n, share_of_area: hidden.cells / all.cells, share_of_mass: all.mass > 0 ? hidden.mass / all.mass : 0,
     requirement, l_from: head.l_from, l_top: head.l_top, mass, mass_per_km2: mass / (all.cells * (metric.cellM / 1000) ** 2),
-    unit_m: head.info.r_small_m > 0 && typeof head.info.r_small_m === "number" ? head.info.r_small_m : null,
+    unit_m: stated(head.info.r_small_m), spread_m: stated(head.info.spread_m) ?? 0,
     output: head.output, sharpened: metric.height !== undefined,
   };
+}
+
+/** A number that a file states, if it is one and makes sense. */
+function stated(value) {
+  return typeof value === "number" && value > 0 ? value : null;
 }
 
 /** The verdict, then the facts. */
@@ -42,8 +47,10 @@ export function claimWords(facts, { faults, short, required }) {
 function factWords(facts) {
   const [area, mass] = [facts.share_of_area, facts.share_of_mass].map((part) => `${Math.floor(1000 * part) / 10} %`);
   const fenced = facts.fenced > 0 ? `, and ${grouped(facts.fenced)} more inside fences, where all places are one` : "";
-  const unit = facts.unit_m === null ? "what one unit is, the file does not state"
+  const disc = facts.unit_m === null ? "what one unit is, the file does not state"
     : `a unit is what a disc of ${fourDigits(facts.unit_m)} m holds on average where the map's city is`;
+  const unit = facts.spread_m === 0 ? disc
+    : `${disc}; mass was spread by ${fourDigits(facts.spread_m)} m, so that crowds are counted where they are not`;
   const reports = facts.sharpened
     ? "by all of each distance over a relief, so that along an edge its chance changes by at most e^length"
     : "by half of each distance, so that between two places a report's chance changes by at most e^distance";

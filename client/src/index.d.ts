@@ -160,6 +160,7 @@ export interface Facts {
   mass: number;
   mass_per_km2: number;
   unit_m: number | null;
+  spread_m: number;
   output: string;
   sharpened: boolean;
 }

@@ -23,7 +23,8 @@ NOT_COVERED = "places in the frame, and what several reports tell together"
 @dataclass(frozen=True)
 class Claim:
     """`secrets`: places that can be hidden, outside fences; shares are theirs. `unit_m`: the radius of the disc whose
-    average crowd is one unit of mass, None if the file does not state it. `output`: the measure that reports go by."""
+    average crowd is one unit of mass, None if the file does not state it; `spread_m`: how far mass was spread over its
+    surroundings. `output`: the measure that reports go by."""
 
     locations: int
     secrets: int
@@ -38,6 +39,7 @@ class Claim:
     mass: float
     mass_per_km2: float
     unit_m: float | None
+    spread_m: float
     output: str
     sharpened: bool
 
@@ -53,6 +55,8 @@ class Claim:
         unit = "what one unit is, the file does not state"
         if self.unit_m is not None:
             unit = f"a unit is what a disc of {_short(self.unit_m)} m holds on average where the map's city is"
+        if self.spread_m > 0:
+            unit += f"; mass was spread by {_short(self.spread_m)} m, so that crowds are counted where they are not"
         reports = "by half of each distance, so that between two places a report's chance changes by at most e^distance"
         if self.sharpened:
             reports = (
@@ -82,7 +86,7 @@ def claim_of(metric: Metric, output: str | None = None) -> Claim:
         share_of_locations=float(hidden.mean()), share_of_area=float(cells[hidden].sum() / cells.sum()),
         share_of_mass=float(mass[hidden].sum() / total) if total else 0.0, requirement=requirement,
         l_from=metric.l_from, l_top=metric.l_top, mass=units, mass_per_km2=units / area_km2,
-        unit_m=_positive(metric.info.get("r_small_m")),
+        unit_m=_positive(metric.info.get("r_small_m")), spread_m=_positive(metric.info.get("spread_m")) or 0.0,
         output=output or ("mass" if relief is None else relief.output), sharpened=relief is not None,
     )  # fmt: skip
 

@@ -98,6 +98,7 @@ def mass_from_quality(
         "b": b,
         "avg_q": avg_q,
         "r_small_m": r_small,
+        **({"spread_m": quality.info["spread_m"]} if "spread_m" in quality.info else {}),
         "r_large_m": r_large,
         "disc_small_cells": small,
         "disc_large_cells": large,

@@ -20,7 +20,7 @@ from .cover import Shares, share_features
 from .grid import Quality
 from .hours import Hours, open_factor
 from .recipe import DEFAULT_FLOOR, Layer, Recipe
-from .score import Amounts, apply_cap, apply_prior, apply_sensitive, sum_with_diversity
+from .score import Amounts, apply_cap, apply_prior, apply_sensitive, spread, sum_with_diversity
 
 __all__ = ["Batch", "as_prior", "assemble", "count_classes", "grid_sum", "most_frequent", "stated_date"]
 
@@ -73,6 +73,9 @@ def assemble(
         cells, info["prior"] = apply_prior(cells, prior.ravel(), floor=floor)
     if recipe.cap is not None:
         cells, info["cap"] = apply_cap(cells, recipe.cap)
+    if recipe.spread_m > 0:
+        cells = spread(cells.reshape(grid.shape), grid.cell_m, recipe.spread_m).ravel()
+        info["spread_m"] = recipe.spread_m
     if moment is not None:
         counts: Counter[str] = Counter()
         for part in placed:

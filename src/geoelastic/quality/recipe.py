@@ -98,7 +98,8 @@ class Cap:
 
 @dataclass(frozen=True)
 class Recipe:
-    """What counts, how much, and what is done to the sum."""
+    """What counts, how much, and what is done to the sum. `spread_m`: in the end each cell's quality is spread over its
+    surroundings by a Gaussian of this standard deviation."""
 
     name: str
     about: str
@@ -108,6 +109,7 @@ class Recipe:
     sensitive: Sensitive | None = None
     prior: Prior | None = None
     cap: Cap | None = None
+    spread_m: float = 0.0
     centre: tuple[float, float] | None = None
     size_km: float | None = None
     cell_m: float | None = None

@@ -21,6 +21,8 @@ __all__ = ["load_recipe", "recipe_names"]
 
 #: what a layer's `source` is when it reads the OpenStreetMap data that the caller names
 MAP_SOURCE = "map"
+#: Wider than any crowd: a slip of units, not a model.
+MOST_SPREAD_M = 10_000.0
 _TESTS = ("equals", "not_equals", "one_of", "none_of", "at_least", "at_most")
 
 
@@ -74,6 +76,7 @@ def _parse(text: str, document: str, folder: Path) -> Recipe:
         sensitive=_sensitive(top.table("sensitive")) if "sensitive" in top else None,
         prior=_prior(top.table("prior"), folder) if "prior" in top else None,
         cap=_cap(top.table("cap")) if "cap" in top else None,
+        spread_m=top.number("spread_m", 0.0, most=MOST_SPREAD_M),
         centre=centre,
         size_km=size_km,
         cell_m=cell_m,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From what lies in each cell to one number: sum, diversity, sensitive classes, prior, cap, in this order.
+"""From what lies in each cell to one number: sum, diversity, sensitive classes, prior, cap, spread, in this order.
 
 All are functions of arrays. `Amounts` is sparse: (cell, class, layer, amount) where there is anything.
 """
@@ -17,7 +17,7 @@ from ..errors import InputError
 from ..levels import FloatArray, IntArray
 from .recipe import Cap, Diversity, Sensitive
 
-__all__ = ["Amounts", "apply_cap", "apply_prior", "apply_sensitive", "hill_numbers", "sum_with_diversity"]
+__all__ = ["Amounts", "apply_cap", "apply_prior", "apply_sensitive", "hill_numbers", "spread", "sum_with_diversity"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,3 +134,11 @@ def apply_cap(cells: FloatArray, cap: Cap) -> tuple[FloatArray, dict[str, Any]]:
         "quality cut": float((cells[above] - most).sum()),
     }
     return np.minimum(cells, most), report
+
+
+def spread(cells: FloatArray, cell_m: float, spread_m: float) -> FloatArray:
+    """Each cell's quality given to its surroundings by a Gaussian of this standard deviation, (rows, cols). The sum
+    stays: what would leave the map comes back from its border."""
+    from scipy import ndimage  # slow to load
+
+    return np.asarray(ndimage.gaussian_filter(cells, spread_m / cell_m, mode="reflect"), dtype=np.float64)

@@ -53,7 +53,9 @@ def quality_in_parts(
     """
     chosen = load_recipe(recipe)
     if not _cell_by_cell(chosen):
-        raise InputError("a recipe with a prior, a cap, an area or a time needs the whole map: it cannot go by parts")
+        raise InputError(
+            "a recipe with a prior, a cap, a spread, an area or a time needs the whole map: it cannot go by parts"
+        )
     if not Path(source).is_file():
         raise FileError(f"{source}: no such file")
     grid = Grid.over(_area(source, chosen, area, cell_m), cell_m)
@@ -79,7 +81,7 @@ def goes_by_parts(source: str, recipe: str | None) -> bool:
 
 def _cell_by_cell(recipe: Recipe) -> bool:
     timed = recipe.hours is not None and recipe.hours.default is not None
-    return recipe.prior is None and recipe.cap is None and recipe.centre is None and not timed
+    return recipe.prior is None and recipe.cap is None and recipe.centre is None and not recipe.spread_m and not timed
 
 
 def _area(source: str, recipe: Recipe, area: Area | None, cell_m: float) -> Area:
