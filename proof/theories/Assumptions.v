@@ -23,5 +23,7 @@ Print Assumptions lazy_exact.
 Print Assumptions sampler_half_exact.
 Print Assumptions sampler_one_exact.
 Print Assumptions trace_private.
+Print Assumptions rounded_private.
+Print Assumptions rounding_paid.
 Print Assumptions checker_sound.
 Print Assumptions checker_every_level.
