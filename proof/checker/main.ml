@@ -38,12 +38,21 @@ let read path =
   let channel = open_in_bin path in
   let text = Fun.protect ~finally:(fun () -> close_in channel) (fun () -> really_input_string channel (in_channel_length channel)) in
   let next = words text in
-  expect next "geoelastic-dump"; expect next "1";
+  expect next "geoelastic-dump"; expect next "2";
   let size = count next "locations" in
   let edge_count = count next "edges" in
   let top = count next "top" in
   let flag what = match named next what with 0 -> false | 1 -> true | n -> bad "'%s' must be 0 or 1, got %d" what n in
   let sharp = flag "sharpened" in
+  let power = named next "power" in
+  if power < 0 || power > 2 then bad "'power' must be 0, 1 or 2, got %d" power;
+  let star = named next "star" in
+  let star_bits = count next "over" in
+  let start = count next "from" in
+  let last = named next "last" in
+  let last_bits = count next "over" in
+  if star_bits > 1100 || last_bits > 1100 then bad "'over' must be at most 1100";
+  let recipe = if power = 0 then None else Some { Proved.power; star; star_bits; start; last; last_bits } in
   expect next "required";
   let required = array (top + 1) (fun () -> number next) in
   expect next "location";
@@ -57,7 +66,7 @@ let read path =
   let column k = Array.map (fun row -> row.(k)) rows in
   ( { Proved.size; edge_count; edge_at = (fun k -> edges.(k)); top; requirement = required; sharp;
       masses = column 0; fences = column 1; secret = (fun v -> rows.(v).(2) = 1); heights = column 3; measures = column 4 },
-    edges )
+    edges, recipe )
 
 (* An operation that would not be exact, or a read outside an array, is no yes. *)
 let says part = try part () with Whole.Overflow | Invalid_argument _ | Not_found -> false
@@ -65,24 +74,27 @@ let says part = try part () with Whole.Overflow | Invalid_argument _ | Not_found
 (* Farther sums take longer and bound more tightly; the last pair leaves nothing out that a weight could show. *)
 let caps = [ (10, 14); (14, 20); (36, 36) ]
 
-let judge (m, edges) =
+let judge (m, edges, recipe) =
   let hints (cap, far) = Hints.all m edges ~cap:(cap * Hints.level) ~far_cap:(far * Hints.level) in
   let h = hints (List.hd caps) in
   let graph = says (fun () -> Proved.graph_ok m h) in
   let requirement = graph && says (fun () -> Proved.requirement_ok m h) in
   let reports = graph && List.exists (fun pair -> says (fun () -> Proved.relief_ok m (hints pair))) caps in
-  (graph, requirement, reports)
+  let table = Option.map (fun recipe -> says (fun () -> Proved.table_ok m recipe)) recipe in
+  (graph, requirement, reports, table)
 
 let () =
   match Array.to_list Sys.argv with
   | [ _; path ] -> begin
       try
         let file = read path in
-        let graph, requirement, reports = judge file in
-        let ok = graph && requirement && reports in
+        let m, _, _ = file in
+        let graph, requirement, reports, table = judge file in
+        let ok = graph && requirement && reports && table <> Some false in
         Printf.printf
-          "{\"ok\": %b, \"graph\": %b, \"requirement\": %b, \"reports\": %b, \"sharpened\": %b, \"locations\": %d, \"edges\": %d, \"cpu_seconds\": %.2f}\n"
-          ok graph requirement reports (fst file).Proved.sharp (fst file).Proved.size (fst file).Proved.edge_count (Sys.time ());
+          "{\"ok\": %b, \"graph\": %b, \"requirement\": %b, \"reports\": %b, \"table\": %s, \"sharpened\": %b, \"locations\": %d, \"edges\": %d, \"cpu_seconds\": %.2f}\n"
+          ok graph requirement reports (match table with None -> "null" | Some yes -> string_of_bool yes)
+          m.Proved.sharp m.Proved.size m.Proved.edge_count (Sys.time ());
         exit (if ok then 0 else 1)
       with
       | Bad text -> prerr_endline (path ^ ": " ^ text); exit 2

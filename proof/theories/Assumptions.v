@@ -1,7 +1,7 @@
 (* SPDX-License-Identifier: Apache-2.0 *)
 (** What each main theorem rests on. `./run proof` prints this and accepts the axioms of the real numbers only. *)
 
-From Geoelastic Require Import Graph Sums Weights Mechanism Relief Requirement Sampler Trace Checker Soundness.
+From Geoelastic Require Import Graph Sums Weights Mechanism Relief Requirement Sampler Trace Checker Soundness Recipe.
 
 Print Assumptions dist_sym.
 Print Assumptions dist_triangle.
@@ -27,3 +27,4 @@ Print Assumptions rounded_private.
 Print Assumptions rounding_paid.
 Print Assumptions checker_sound.
 Print Assumptions checker_every_level.
+Print Assumptions recipe_every_level.

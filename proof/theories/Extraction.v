@@ -3,7 +3,7 @@
     result or stop the program: what the extracted program says is what the Coq program would say. *)
 
 From Coq Require Import ZArith Extraction ExtrOcamlBasic FMapPositive.
-From Geoelastic Require Import Checker.
+From Geoelastic Require Import Checker Recipe.
 
 Extraction Language OCaml.
 
@@ -35,4 +35,4 @@ Extract Inlined Constant reader => "int array".
 Extract Inlined Constant get => "Array.get".
 Extraction Inline mass fence required height measure place rank reach depth turn weights whole_weight.
 
-Extraction "proved.ml" check graph_ok requirement_ok relief_ok.
+Extraction "proved.ml" check graph_ok requirement_ok relief_ok table_ok.

@@ -146,4 +146,6 @@ def certificate_lines(certificate: dict[str, Any]) -> list[str]:
 def proved_line(said: dict[str, Any]) -> str:
     """What the proved checker says of a metric."""
     parts = ", ".join(f"{part} {'yes' if said[part] else 'NO'}" for part in ("graph", "requirement", "reports"))
+    table = {True: "follows from its recipe", False: "does NOT follow from its recipe", None: "is taken as it is"}
+    parts += f"; the table of the requirement {table[said['table']]}"
     return f"proved checker: {parts}; {said['locations']:,} locations, {said['edges']:,} edges, {said['cpu_seconds']} s"

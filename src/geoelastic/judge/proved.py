@@ -42,7 +42,8 @@ def write_dump(subject: AnyMetric | ElasticMechanism, path: str | os.PathLike[st
 
 
 def proved_check(subject: AnyMetric | ElasticMechanism) -> dict[str, Any]:
-    """What the checker says: `ok`, and `graph`, `requirement`, `reports` for its parts."""
+    """What the checker says: `ok`, and `graph`, `requirement`, `reports`, `table` for its parts (`table` is None if the
+    requirement has no recipe that the checker knows)."""
     checker = find_checker()
     with tempfile.TemporaryDirectory(prefix="geoelastic-") as folder:
         path = Path(folder) / "dump.txt"

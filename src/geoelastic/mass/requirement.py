@@ -9,7 +9,8 @@ over integer levels (see `levels`):
 * `reach(mass)`: the largest integer level up to which a ball of that mass satisfies the requirement: req* rounded
   down.
 
-Rounding always errs towards more mass, so a metric that passes in integers satisfies the real requirement.
+Rounding errs towards more mass, so a metric that passes in integers satisfies the real requirement; to 2^-40 of a unit
+of mass, because req itself is computed in doubles (docs/proof.md).
 """
 
 from __future__ import annotations
