@@ -209,7 +209,7 @@ def a_town(folder: Path) -> Path:
         place = f"x{0.0009 * (k % 24 - 11.5):.5f} y{0.0009 * (k // 24 - 11.5):.5f}"
         kind = ("cafe", "Mo-Su%20%08:00-18:00") if k % 24 < 12 else ("bar", "Mo-Su%20%20:00-04:00")
         lines.append(f"n{k + 10} v1 {stamp} {place} Tamenity={kind[0]},opening_hours={kind[1]}")
-    lines.append("w1 v1 Tamenity=bench Nn10,n11")
+    lines.append("w1 v1 Tamenity=marketplace Nn10,n11")
     path = folder / "town.opl"
     path.write_text("\n".join(lines) + "\n")
     return path

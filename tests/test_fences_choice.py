@@ -173,7 +173,7 @@ def test_every_place_has_one_fence_and_kept_fences_stay():
     again, notes = suggest_fences(places, lambda place: crowd, keep=[(fence.shape, fence.label) for fence in fences])
     assert again == []
     assert notes[:3] == [f"{name}: inside a fence that is kept; no new one" for name in ("home", "place", "work")]
-    assert fences[0].properties().keys() == {"name", "area_km2", "holds", "unit"}
+    assert fences[0].properties().keys() == {"name", "kind", "area_km2", "holds", "unit"}
     far, notes = suggest_fences([Place("home", 10.0, 10.0, 9, 9, 9)], lambda place: crowd)
     assert far == []
     assert notes[0].startswith("home: no fence: the place is outside the map")

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import gzip
+import inspect
 import json
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +17,12 @@ import geoelastic as ge
 from geoelastic.cli import main
 from geoelastic.demo import run_demo
 from geoelastic.errors import MissingExtraError
+from geoelastic.evaluation.report import _STYLE, _html_table
+from geoelastic.fences.suggest import numbered
+from geoelastic.figures.draw import draw_picture, new_figure
+from geoelastic.figures.geotiff import write_geotiff
+from geoelastic.figures.page import picture_page
+from geoelastic.figures.picture import Picture
 from geoelastic.sources.streams.track import track_in
 from maps import small_metric
 
@@ -136,3 +144,102 @@ def test_one_place_is_called_the_place(city):
         assert f"the place lies {where}" in said
         assert "--outside snap" in said
         assert "of 1 " not in said
+
+
+def test_fences_of_one_kind_have_names_of_their_own():
+    notes = [{"name": name, "kind": name} for name in ("home", "home", "work", "home")]
+    assert [note["name"] for note in numbered(notes)] == ["home", "home 2", "work", "home 3"]
+    assert [note["name"] for note in numbered(notes[:2], taken=["home", "home 3"])] == ["home 2", "home 4"]
+    assert {note["kind"] for note in numbered(notes[:2])} == {"home"}
+
+
+def test_a_picture_of_fences_has_numbers_on_them_and_no_scale():
+    grid = small_metric().grid
+    cells = np.full(grid.shape, np.nan)
+    cells[1:3, 1:4], cells[5:7, 2:4] = 1.0, 2.0
+    picture = Picture(grid, cells, "Fences", "number of the fence", low=1.0, high=2.0, numbered=True)
+    figure = new_figure(4, 4)
+    draw_picture(figure.subplots(), picture)
+    assert len(figure.axes) == 1  # a scale would be another
+    assert {"1", "2"} <= {text.get_text() for text in figure.axes[0].texts}
+    plain = new_figure(4, 4)
+    draw_picture(plain.subplots(), replace(picture, numbered=False))
+    assert len(plain.axes) == 2
+    assert '"numbered": true' in picture_page(picture)
+
+
+def test_tables_of_an_evaluation_stay_on_the_page():
+    shown = _html_table((tuple(f"column {k}" for k in range(40)), [list(range(40))]))
+    assert shown.startswith('<div class="wide">')
+    assert ".wide{overflow-x:auto" in _STYLE
+
+
+def test_a_quality_file_opens_in_geopandas(tmp_path):
+    geopandas = pytest.importorskip("geopandas")
+    quality = ge.synthetic_quality("city", rows=20, cols=24)
+    ge.save_quality(quality, tmp_path / "q.parquet")
+    frame = geopandas.read_parquet(tmp_path / "q.parquet")
+    assert frame.crs.equals("OGC:CRS84")
+    assert np.allclose(frame.geometry.x, frame["lon"])
+    assert np.allclose(frame.geometry.y, frame["lat"])
+    assert frame["quality"].sum() == pytest.approx(quality.cells.sum())
+    assert np.array_equal(ge.load_quality(tmp_path / "q.parquet").cells, quality.cells)
+
+
+def test_a_geotiff_says_what_plane_it_is_in(tmp_path):
+    rasterio = pytest.importorskip("rasterio")
+    grid = small_metric().grid
+    write_geotiff(Picture(grid, np.ones(grid.shape), "Ones", "one"), tmp_path / "ones.tif")
+    with rasterio.open(tmp_path / "ones.tif") as image:
+        said = image.crs.to_wkt()
+    assert "Transverse Mercator around 48.85670, 2.34870" in said
+    assert "nknown" not in said
+
+
+@pytest.mark.parametrize("kind", ["elastic", "sticky", "remapped", "laplace", "grid"])
+def test_rows_of_places_are_reported_like_one_place(kind):
+    metric = small_metric()
+    elastic = ge.ElasticMechanism(metric)
+    mechanism = {
+        "elastic": lambda: elastic,
+        "sticky": lambda: ge.Sticky(elastic, bytes(32)),
+        "remapped": lambda: ge.Remapped(elastic, metric.mass),
+        "laplace": lambda: ge.PlanarLaplace.from_expected_error(500),
+        "grid": lambda: ge.PlanarLaplace.from_expected_error(500).on_grid(metric.grid),
+    }[kind]()
+    lat, lon = np.array([metric.latlon(int(i)) for i in np.flatnonzero(metric.secret)[:7]]).T
+    for places in ((lat, lon), (lat.tolist(), lon.tolist())):
+        reported = mechanism.sanitize(*places)
+        assert [part.shape for part in reported] == [(7,), (7,)]
+        assert np.all(np.abs(reported[0] - lat) < 1)
+    one = mechanism.sanitize(float(lat[0]), float(lon[0]))
+    assert [type(part) for part in one] == [float, float]
+    for wrong in (("48.8x", "2.3"), (None, None), (["a"], ["b"]), (lat, lon[:3])):
+        with pytest.raises(ge.InputError) as caught:
+            mechanism.sanitize(*wrong)
+        assert "48.8" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: ge.ElasticMechanism("city.geoelastic"), r"'metric' must be a metric \(ge\.load .*\), got a str"),
+        (lambda: ge.ElasticMechanism(None), "'metric' must be a metric"),
+        (lambda: ge.Sticky(small_metric(), bytes(32)), "'mechanism' must be a mechanism over a map.*, got a Metric"),
+        (lambda: ge.Remapped(3, [1.0]), "'mechanism' must be a mechanism over a map.*, got an int"),
+        (lambda: ge.build_metric(np.ones((4, 4))), r"'mass' must be a mass .*, got a ndarray"),
+        (lambda: ge.mass_from_quality("q.parquet"), r"'quality' must be a quality .*, got a str"),
+    ],
+)
+def test_things_of_the_wrong_kind_are_refused_in_one_line(call, said):
+    with pytest.raises(ge.InputError, match=said):
+        call()
+
+
+def test_signatures_are_spelt_out():
+    for function in (
+        ge.ElasticMechanism.sanitize_frame, ge.Sticky.sanitize_frame, ge.Remapped.sanitize_frame,
+        ge.ElasticMechanism.expected_errors, ge.Metric.with_fences, ge.quality_from_osm, ge.quality_from_postgis,
+    ):  # fmt: skip
+        kinds = [part.kind for part in inspect.signature(function).parameters.values()]
+        assert inspect.Parameter.VAR_KEYWORD not in kinds, function

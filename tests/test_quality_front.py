@@ -141,7 +141,7 @@ def test_a_saved_quality_is_a_plain_table(tmp_path: Path) -> None:
     path = tmp_path / "q.parquet"
     ge.save_quality(quality, path)
     table = pandas.read_parquet(path)
-    assert list(table.columns) == ["row", "col", "lat", "lon", "quality"]
+    assert list(table.columns) == ["row", "col", "lat", "lon", "quality", "geometry"]
     assert table["quality"].sum() == 11
     assert quality.grid.latlon_to_cell(table["lat"], table["lon"])[0].tolist() == table["row"].tolist()
     with pytest.raises(InputError, match=r"\.parquet"):

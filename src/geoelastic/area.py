@@ -77,10 +77,15 @@ class Area:
     @cached_property
     def crs(self) -> CRS:
         """The area's plane as a coordinate reference system: metres east and north of the centre."""
-        return CRS.from_proj4(
+        plane = CRS.from_proj4(
             f"+proj=tmerc +lat_0={self.lat!r} +lon_0={self.lon!r} +k=1 +x_0={-self.east_m!r} +y_0={-self.north_m!r} "
-            "+ellps=WGS84 +units=m +no_defs"
-        )
+            "+datum=WGS84 +units=m +no_defs"
+        ).to_json_dict()
+        # PROJ calls what it has no number for "unknown", and so would every program that shows a file in it
+        plane["name"] = f"Transverse Mercator around {self.lat:.5f}, {self.lon:.5f}"
+        plane["base_crs"]["name"] = "WGS 84"
+        plane["conversion"]["name"] = "Transverse Mercator"
+        return CRS.from_json_dict(plane)
 
     @cached_property
     def _forward(self) -> Transformer:

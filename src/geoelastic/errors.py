@@ -101,6 +101,13 @@ def require_choice(name: str, value: str, choices: Iterable[str]) -> str:
     return value
 
 
+def require_able(name: str, value: object, attribute: str, what: str) -> None:
+    """Refuse a `value` of a kind that has not what is asked of it; `what` says what would be right."""
+    if not hasattr(value, attribute):
+        kind = type(value).__name__
+        raise InputError(f"'{name}' must be {what}, got {'an' if kind[:1].lower() in 'aeiou' else 'a'} {kind}")
+
+
 def require_latlon(lat: float, lon: float) -> tuple[float, float]:
     """Return the pair as floats if it is a place on Earth. The message does not repeat the place."""
     lat, lon = _as_float(lat), _as_float(lon)

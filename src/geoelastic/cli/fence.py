@@ -72,7 +72,7 @@ def suggest(
     """
     from ..fences import fences_to_geojson, read_named_fences
     from ..fences.places import find_places
-    from ..fences.suggest import suggest_fences
+    from ..fences.suggest import numbered, suggest_fences
     from ..store import require_writable, write_bytes
 
     target = require_writable(output)
@@ -85,11 +85,13 @@ def suggest(
     places = find_places(trace, timezone=timezone, min_days=min_days)
     chosen = [place for place in places if not only or place.label in only]
     kept = read_named_fences(keep) if keep else []
-    fences, notes = suggest_fences(chosen, _crowd_of(**crowd), keep=[(shape, note.get("name")) for shape, note in kept])
+    fences, notes = suggest_fences(
+        chosen, _crowd_of(**crowd), keep=[(shape, note.get("kind") or note.get("name")) for shape, note in kept]
+    )
     if not fences and not kept:
         found = "; ".join(notes) or f"the traces show none of {', '.join(only)}"
         raise InputError(f"no fence could be drawn: {found}")
-    properties = [fence.properties() for fence in fences]
+    properties = numbered([fence.properties() for fence in fences], (note.get("name") for _, note in kept))
     named = [*kept, *((fence.shape, note) for fence, note in zip(fences, properties, strict=True))]
     document = fences_to_geojson((shape for shape, _ in named), (note for _, note in named))
     write_bytes(target, (json.dumps(document) + "\n").encode())

@@ -25,7 +25,7 @@ Table = tuple[Sequence[str], list[list[Any]]]
 
 _STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:1080px;margin:2em auto;padding:0 1em;color:#1b1f24}
-table{border-collapse:collapse;margin:1em 0;font-size:13px}
+.wide{overflow-x:auto;margin:1em 0}table{border-collapse:collapse;font-size:13px}
 th,td{padding:.3em .6em;border-bottom:1px solid #d5d9de;text-align:left}
 td.n{text-align:right;font-variant-numeric:tabular-nums}blockquote{margin:.2em 0;color:#444;font-style:italic}
 img{max-width:100%}.yes{color:#1a7f37;font-weight:600}.no{color:#b42318;font-weight:600}
@@ -176,7 +176,8 @@ def _claims(claims: Sequence[Claim]) -> str:
         for c in claims
     )
     return (
-        f"<table><tr><th>mechanism</th><th>the paper, and what is asked</th><th>here</th><th></th></tr>{rows}</table>"
+        '<div class="wide"><table><tr><th>mechanism</th><th>the paper, and what is asked</th><th>here</th><th></th>'
+        f"</tr>{rows}</table></div>"
     )
 
 
@@ -208,7 +209,7 @@ def _extra(study: dict[str, Any]) -> str:
 def _html_table(table: Table) -> str:
     head = "".join(f"<th>{html.escape(str(h))}</th>" for h in table[0])
     body = "".join("<tr>" + "".join(_cell(v) for v in row) + "</tr>" for row in table[1])
-    return f"<table><tr>{head}</tr>{body}</table>"
+    return f'<div class="wide"><table><tr>{head}</tr>{body}</table></div>'
 
 
 def _cell(value: Any) -> str:

@@ -38,10 +38,25 @@ class SuggestedFence:
         """What is written beside the shape."""
         return {
             "name": self.label,
+            "kind": self.label,
             "area_km2": round(self.area_km2, 3),
             "holds": round(self.holds, 2),
             "unit": self.unit,
         }
+
+
+def numbered(notes: Sequence[dict[str, Any]], taken: Iterable[Any] = ()) -> list[dict[str, Any]]:
+    """Notes of fences with names that are different from each other and from those `taken`: home, home 2, home 3."""
+    names = {str(name) for name in taken}
+    result = []
+    for note in notes:
+        name, k = note["name"], 1
+        while name in names:
+            k += 1
+            name = f"{note['name']} {k}"
+        names.add(name)
+        result.append(note | {"name": name})
+    return result
 
 
 def draw_fence(place: Place, crowd: Crowd, *, rng: Draws | None = None) -> SuggestedFence:

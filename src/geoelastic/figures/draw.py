@@ -71,7 +71,9 @@ def draw_picture(axes: Any, picture: Picture) -> None:
     norm = LogNorm(low, high, clip=True) if picture.log else Normalize(low, high, clip=True)
     cells = np.ma.masked_invalid(_thin(picture.cells))
     image = axes.imshow(cells, cmap=COLOURS, norm=norm, **box)
-    if cells.count():
+    if picture.numbered:
+        _write_numbers(axes, picture)
+    elif cells.count():
         scale = axes.figure.colorbar(image, ax=axes, label=picture.label, shrink=0.82, pad=0.015)
         if picture.log and high < 30 * low:  # less than two powers of ten: plain numbers are easier to read
             scale.ax.yaxis.set_major_formatter(lambda value, _: f"{value:,g}")
@@ -86,6 +88,18 @@ def draw_picture(axes: Any, picture: Picture) -> None:
     if picture.marks:
         axes.legend(loc="upper right", fontsize=8, framealpha=0.9, edgecolor="none")
     _furnish(axes, picture, half_w, half_h)
+
+
+def _write_numbers(axes: Any, picture: Picture) -> None:
+    """The number of each thing, at the one of its cells that is nearest to its middle."""
+    for number in np.unique(picture.cells[np.isfinite(picture.cells)]).tolist():
+        at = np.argwhere(picture.cells == number)
+        row, col = at[np.argmin(((at - at.mean(axis=0)) ** 2).sum(axis=1))]
+        x, y = (
+            (k + 0.5 - side / 2) * picture.grid.cell_m
+            for k, side in ((col, picture.grid.cols), (row, picture.grid.rows))
+        )
+        axes.text(x, y, f"{number:g}", ha="center", va="center", fontsize=9, fontweight="bold", color="white")
 
 
 def _thin(cells: FloatArray) -> FloatArray:

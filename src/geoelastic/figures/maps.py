@@ -186,7 +186,7 @@ def fences_map(metric: AnyMetric, *, reports: int = 200, rng: RandomSource | Non
     note = f"{count} fence{'s' if count > 1 else ''}, {hectares:,.0f} hectares"
     return Picture(
         metric.grid, cells, "Fences", "number of the fence", low=1.0, high=float(max(count, 2)), backdrop=_grey(metric),
-        regions=(fence,), note=note, credit=credit_of(metric.info),
+        regions=(fence,), note=note, credit=credit_of(metric.info), numbered=True,
         marks=_clouds(ElasticMechanism(metric), _beside_fence(metric, 1), reports, rng),
     )  # fmt: skip
 

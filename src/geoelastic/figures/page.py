@@ -41,6 +41,7 @@ def picture_page(picture: Picture) -> str:
         "high": high,
         "log": picture.log,
         "label": picture.label,
+        "numbered": picture.numbered,
         "steps": _STEPS,
         "lattice": _lattice(picture),
         "cells": _packed(_quantised(picture.cells, low, high, log=picture.log)),

@@ -33,7 +33,7 @@ class Picture:
     """`cells`: one value a cell, NaN where there is nothing to show; `label` names it with its unit.
 
     `backdrop` (0 to 1) is drawn in grey where `cells` has no value; `regions` are outlined where neighbouring cells
-    differ.
+    differ. `numbered`: values are the numbers of things, which are written on them instead of a scale.
     """
 
     grid: Grid
@@ -48,6 +48,7 @@ class Picture:
     marks: tuple[Mark, ...] = ()
     credit: str = ""
     note: str = ""
+    numbered: bool = False
 
     def limits(self) -> tuple[float, float]:
         """The values at the two ends of the colour scale, never equal."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import InputError, MassError, require_positive
+from ..errors import InputError, MassError, require_able, require_positive
 from ..levels import FloatArray
 from ..locations import Grid
 from .city import WHERE_QUALITY_IS, City, city_cells
@@ -80,6 +80,7 @@ def mass_from_quality(
     geo-indistinguishability. The result's `info` states all of it.
     """
     r_small, r_large = require_positive("r_small", r_small), require_positive("r_large", r_large)
+    require_able("quality", quality, "cells", "a quality (ge.quality_from_source makes one)")
     small, large = quality.grid.disc_size(r_small), quality.grid.disc_size(r_large)
     if not small < large:
         raise InputError(

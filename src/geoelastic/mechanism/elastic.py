@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _kernels as kernels
-from ..errors import FrameError, require_count
+from ..errors import FrameError, require_able, require_count
 from ..levels import UNREACHABLE, FloatArray, IntArray
 from ..metric import AnyMetric, Metric
 from ..metric.measures import output_measure
@@ -28,13 +28,14 @@ from ..metric.relief import reporting_metric
 from ..metric.threads import worker_count
 from ..metric.weights import HALF, WHOLE, make_weights
 from ..randomness import RandomSource, SeededRandom, SystemRandom
+from ..reports.reporter import Reporter
 from .sampler import Sampler, draw_full
 from .shared import Group, SharedSampler, groups_of
 
 __all__ = ["ElasticMechanism"]
 
 
-class ElasticMechanism:
+class ElasticMechanism(Reporter):
     """Report locations through a metric.
 
     Guarantee: ln K(x)(z)/K(x')(z) <= d(x, x') for all secrets x, x' and all reports z; inside a fence reports are
@@ -53,6 +54,7 @@ class ElasticMechanism:
         self, metric: AnyMetric, *, output: str | npt.ArrayLike = "mass", never: npt.ArrayLike | None = None,
         lazy: bool = True,
     ) -> None:  # fmt: skip
+        require_able("metric", metric, "locate_secret", "a metric (ge.load reads one from a file)")
         name = output if isinstance(output, str) else "given"
         parts = metric.parts(name) if never is None and lazy else None
         measure = None if parts is not None else output_measure(metric.whole(), output, never=never)
@@ -168,20 +170,12 @@ class ElasticMechanism:
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(work, range(threads)))
 
-    def sanitize(self, lat: float, lon: float, *, rng: RandomSource | None = None) -> tuple[float, float]:
-        """A report for a place: the centre of a cell."""
+    def _sanitize_one(self, lat: float, lon: float, rng: RandomSource | None) -> tuple[float, float]:
         source = SystemRandom() if rng is None else rng
         reported = self.sample(self._metric.locate_secret(lat, lon), rng=source)
         row, col = self._cells(reported, source)
         out_lat, out_lon = self._metric.grid.cell_to_latlon(row[0], col[0])
         return float(out_lat), float(out_lon)
-
-    def sanitize_frame(self, frame: Any, **options: Any) -> Any:
-        """A table of places (pandas, GeoPandas or pyarrow) with each place replaced by a report; see
-        `tables.sanitize_frame`."""
-        from ..reports.tables import sanitize_frame
-
-        return sanitize_frame(self, frame, **options)
 
     def expected_error(self, i: int) -> float:
         """Mean distance in metres between a cell of location i and the reported cell, over both draws."""
@@ -201,11 +195,13 @@ class ElasticMechanism:
             return math.inf
         return float(np.abs(np.log(p[possible] / q[possible])).max())
 
-    def expected_errors(self, **options: Any) -> dict[str, FloatArray]:
+    def expected_errors(
+        self, *, locations: npt.ArrayLike | None = None, workers: int | None = None, progress: bool = False
+    ) -> dict[str, FloatArray]:
         """Expected error and quantiles for many locations; see `errors.expected_errors`."""
         from .errors import expected_errors
 
-        return expected_errors(self, **options)
+        return expected_errors(self, locations=locations, workers=workers, progress=progress)
 
     @cached_property
     def _sampler(self) -> SharedSampler:

@@ -26,6 +26,7 @@ from ..errors import InputError, OutsideError, require_choice, require_count, re
 from ..levels import FloatArray
 from ..locations import Grid
 from ..randomness import RandomSource, SystemRandom
+from ..reports.placement import as_degrees
 
 __all__ = ["LOCATION_GUARD_LEVELS_M", "GridLaplace", "PlanarLaplace", "corrected_epsilon"]
 
@@ -115,10 +116,10 @@ class PlanarLaplace:
         lon2, lat2, _ = _GEOD.fwd(lons, lats, np.degrees(angle), radius)
         return np.round(lat2, DEGREE_DECIMALS), np.round(lon2, DEGREE_DECIMALS)
 
-    def sanitize(self, lat: float, lon: float, rng: RandomSource | None = None) -> tuple[float, float]:
-        """A report for one place."""
-        lats, lons = self.sanitize_many(np.array([lat]), np.array([lon]), rng=rng)
-        return float(lats[0]), float(lons[0])
+    def sanitize(self, lat: Any, lon: Any, rng: RandomSource | None = None) -> tuple[Any, Any]:
+        """A report for one place; for two rows of places, two rows of reports."""
+        lats, lons = self.sanitize_many(lat, lon, rng=rng)
+        return (lats, lons) if np.ndim(lat) or np.ndim(lon) else (float(lats[0]), float(lons[0]))
 
     def sample(
         self, lat: float, lon: float, size: int = 1, rng: RandomSource | None = None
@@ -179,10 +180,10 @@ class GridLaplace:
         lat2, lon2 = self.grid.cell_to_latlon(*self._cells(x + radius * np.sin(angle), y + radius * np.cos(angle)))
         return np.round(lat2, DEGREE_DECIMALS), np.round(lon2, DEGREE_DECIMALS)
 
-    def sanitize(self, lat: float, lon: float, rng: RandomSource | None = None) -> tuple[float, float]:
-        """A report for one place."""
-        lats, lons = self.sanitize_many(np.array([lat]), np.array([lon]), rng=rng)
-        return float(lats[0]), float(lons[0])
+    def sanitize(self, lat: Any, lon: Any, rng: RandomSource | None = None) -> tuple[Any, Any]:
+        """A report for one place; for two rows of places, two rows of reports."""
+        lats, lons = self.sanitize_many(lat, lon, rng=rng)
+        return (lats, lons) if np.ndim(lat) or np.ndim(lon) else (float(lats[0]), float(lons[0]))
 
     def expected_error(self, lat: float, lon: float, *, radii: int = 1000, angles: int = 720) -> float:
         """Mean distance in metres in the grid's plane, by the midpoint rule over radius quantiles and angles.
@@ -233,7 +234,7 @@ def corrected_epsilon(epsilon: float, cell_m: float, reach_m: float) -> float:
 
 
 def _places(lat: npt.ArrayLike, lon: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-    lats, lons = np.atleast_1d(np.asarray(lat, dtype=np.float64)), np.atleast_1d(np.asarray(lon, dtype=np.float64))
+    lats, lons = (np.atleast_1d(as_degrees(part)) for part in (lat, lon))
     if lats.shape != lons.shape or lats.ndim != 1:
         raise InputError(f"'lat' and 'lon' must be two rows of equal length, got shapes {lats.shape} and {lons.shape}")
     if not np.all((lats >= -90) & (lats <= 90) & (lons >= -360) & (lons <= 360)):

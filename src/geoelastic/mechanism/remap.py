@@ -18,9 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..area import Area
-from ..errors import InputError, require_choice
+from ..errors import InputError, require_able, require_choice
 from ..levels import FloatArray, IntArray
 from ..randomness import RandomSource
+from ..reports.reporter import Reporter
 from .errors import weight_totals
 from .laplace import DEGREE_DECIMALS, PlanarLaplace
 
@@ -71,7 +72,7 @@ def _geometric_median(points: FloatArray, weights: FloatArray, start: FloatArray
     return min(at, nearest, key=lambda p: float(weights @ np.hypot(*(points - p).T)))
 
 
-class Remapped:
+class Remapped(Reporter):
     """A mechanism over a metric, followed by the best guess under a public `prior` (one number a location).
 
     Guarantee: the mechanism's own. The prior is taken over secret locations, each at its centre. The normalisers of all
@@ -81,6 +82,7 @@ class Remapped:
     def __init__(
         self, mechanism: Any, prior: npt.ArrayLike, *, loss: str = "euclidean", totals: npt.ArrayLike | None = None
     ) -> None:
+        require_able("mechanism", mechanism, "sample_cells", "a mechanism over a map, such as ElasticMechanism")
         metric = mechanism.metric
         chances = np.asarray(prior, dtype=np.float64)
         if chances.shape != (metric.n,) or not np.all(np.isfinite(chances) & (chances >= 0)):
@@ -149,17 +151,10 @@ class Remapped:
         rows, cols = self.metric.grid.xy_to_cell(guesses[:, 0], guesses[:, 1])
         return rows[inverse], cols[inverse]
 
-    def sanitize(self, lat: float, lon: float, *, rng: RandomSource | None = None) -> tuple[float, float]:
-        """A remapped report for a place."""
+    def _sanitize_one(self, lat: float, lon: float, rng: RandomSource | None) -> tuple[float, float]:
         row, col = self.sample_cells([self.metric.locate_secret(lat, lon)], rng=rng)
         reported = self.metric.grid.cell_to_latlon(row[0], col[0])
         return float(reported[0]), float(reported[1])
-
-    def sanitize_frame(self, frame: Any, **options: Any) -> Any:
-        """A table of places with each place replaced by a remapped report; see `tables.sanitize_frame`."""
-        from ..reports.tables import sanitize_frame
-
-        return sanitize_frame(self, frame, **options)
 
     def expected_error(self, i: int) -> float:
         """Mean distance in metres between the centre of location i and its remapped report.

@@ -29,9 +29,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import FileError, InputError
+from ..errors import FileError, InputError, require_able
 from ..levels import FloatArray, IntArray
 from ..randomness import RandomSource, uniform_below
+from ..reports.reporter import Reporter
 from ..store.atomic import write_bytes
 
 __all__ = ["KeyedRandom", "Sticky", "load_key", "metric_id", "new_key"]
@@ -62,7 +63,7 @@ class KeyedRandom:
 
 
 @dataclass(frozen=True, eq=False)
-class Sticky:
+class Sticky(Reporter):
     """A mechanism whose report of a place never changes, for one `user` and one `key` of at least 32 bytes."""
 
     mechanism: Any
@@ -70,6 +71,7 @@ class Sticky:
     user: str = ""
 
     def __post_init__(self) -> None:
+        require_able("mechanism", self.mechanism, "sample_cells", "a mechanism over a map, such as ElasticMechanism")
         if not isinstance(self.key, bytes) or not len(self.key) >= _KEY_BYTES:
             raise InputError(f"'key' must be at least {_KEY_BYTES} secret bytes")
 
@@ -117,8 +119,7 @@ class Sticky:
         self._require_no_rng(rng)
         return np.full(size, self._report(int(self.place_of(i)))[0], dtype=np.int64)
 
-    def sanitize(self, lat: float, lon: float, *, rng: RandomSource | None = None) -> tuple[float, float]:
-        """The report of one place."""
+    def _sanitize_one(self, lat: float, lon: float, rng: RandomSource | None) -> tuple[float, float]:
         rows, cols = self.sample_cells([self.metric.locate_secret(lat, lon)], rng=rng)
         reported = self.metric.grid.cell_to_latlon(rows[0], cols[0])
         return float(reported[0]), float(reported[1])
@@ -143,12 +144,6 @@ class Sticky:
     def loss(self, i: int, j: int) -> float:
         """The worst log-ratio of the reports of two locations, however often each is reported."""
         return float(self.mechanism.loss(i, j))
-
-    def sanitize_frame(self, frame: Any, **options: Any) -> Any:
-        """A table of places with each place replaced by its report; see `tables.sanitize_frame`."""
-        from ..reports.tables import sanitize_frame
-
-        return sanitize_frame(self, frame, **options)
 
     def tags(self, indices: npt.ArrayLike) -> list[str]:
         """A tag for each location's report, for a ledger: equal for the same place, random to all without the key."""

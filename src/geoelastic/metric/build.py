@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import __version__
-from ..errors import InputError, MassError, require_choice, require_count
+from ..errors import InputError, MassError, require_able, require_choice, require_count
 from ..fences import fences_to_cells
 from ..levels import MASS_BITS, MASS_UNIT, FloatArray, IntArray, mass_to_units
 from ..locations import Grid, Locations, adaptive, uniform
@@ -89,6 +89,7 @@ def build_metric(
     find and certify how much of each distance reports by mass may use (`sharpen`). `checkpoint`: a file that lets
     a paper build that was stopped go on from its last pass.
     """
+    require_able("mass", mass, "cells", "a mass (ge.mass_from_quality or ge.Mass.from_array makes one)")
     require_choice("method", method, METHODS)
     layout = require_choice("layout", layout or ("adaptive" if method == "conformal" else "uniform"), LAYOUTS)
     requirement = requirement or Quadratic()

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ..levels import FloatArray, IntArray
 from ..locations import Grid, Locations
-from ..mass import Requirement
+from ..mass import Mass, Requirement
 
 if TYPE_CHECKING:
     from ..area import Area
@@ -114,4 +114,7 @@ class AnyMetric(Protocol):
     def distances_from(self, i: int, limit: float | None = None) -> FloatArray: ...
     def ball(self, i: int, level: float) -> IntArray: ...
     def save(self, path: str | os.PathLike[str]) -> None: ...
-    def with_fences(self, fences: Any = (), *, remove: Any = (), **options: Any) -> AnyMetric: ...
+    def with_fences(
+        self, fences: Any = (), *, remove: Any = (), mass: Mass | None = None, sharpen: bool = True,
+        workers: int | None = None, progress: bool = False,
+    ) -> AnyMetric: ...  # fmt: skip

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ..errors import FrameError, InputError, OutsideError
 from ..levels import UNREACHABLE, FloatArray, IntArray, level_to_units, units_to_level, units_to_mass
 from ..locations import Grid, Locations
-from ..mass import Quadratic, Requirement
+from ..mass import Mass, Quadratic, Requirement
 from .graph import Graph
 
 if TYPE_CHECKING:
@@ -222,11 +222,14 @@ class Metric:
 
         save(self, path)
 
-    def with_fences(self, fences: Any = (), *, remove: Any = (), **options: Any) -> Metric:
+    def with_fences(
+        self, fences: Any = (), *, remove: Any = (), mass: Mass | None = None, sharpen: bool = True,
+        workers: int | None = None, progress: bool = False,
+    ) -> Metric:  # fmt: skip
         """The metric with fences carved in, and fences (by number) taken away; see `carve.carve`."""
         from .carve import carve
 
-        return carve(self, fences, remove=remove, **options)
+        return carve(self, fences, remove=remove, mass=mass, sharpen=sharpen, workers=workers, progress=progress)
 
     def _checked(self, i: int) -> int:
         return require_location(i, self.n)

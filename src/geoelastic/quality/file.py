@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A quality on disk: a Parquet table that any tool can read (row, col, lat, lon, quality), with its account in the
-metadata.
+"""A quality on disk: a GeoParquet table that any tool can read (row, col, lat, lon, quality, the centre of each cell as
+a point), with its account in the metadata.
 """
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +15,7 @@ import pyarrow.parquet as pq
 
 from ..area import Area
 from ..errors import FileError, InputError
+from ..levels import FloatArray
 from ..locations import Grid
 from ..store.atomic import writing
 from .grid import Quality
@@ -22,6 +24,12 @@ __all__ = ["is_quality_file", "load_quality", "save_quality"]
 
 _KEY = b"geoelastic.quality"
 _VERSION = 1
+#: What GeoParquet 1.0 asks for; coordinates are longitudes and latitudes unless it says otherwise.
+_GEO = {
+    "version": "1.0.0",
+    "primary_column": "geometry",
+    "columns": {"geometry": {"encoding": "WKB", "geometry_types": ["Point"]}},
+}
 
 
 def save_quality(quality: Quality, path: str | Path) -> None:
@@ -46,9 +54,20 @@ def save_quality(quality: Quality, path: str | Path) -> None:
         "lon": np.asarray(lon, dtype=np.float64),
         "quality": quality.cells[row, col],
     }
-    table = pa.table(columns).replace_schema_metadata({_KEY: json.dumps(head, ensure_ascii=False, allow_nan=False)})
+    table = pa.table(columns | {"geometry": _points(np.asarray(lat), np.asarray(lon))})
+    account = json.dumps(head, ensure_ascii=False, allow_nan=False)
+    table = table.replace_schema_metadata({_KEY: account, b"geo": json.dumps(_GEO)})
     with writing(path) as temporary:
         pq.write_table(table, temporary, compression="zstd")
+
+
+def _points(lat: FloatArray, lon: FloatArray) -> Any:
+    """Places as points in well-known binary: little-endian, of type 1, x and y."""
+    points = np.zeros(lat.size, np.dtype([("order", "u1"), ("type", "<u4"), ("x", "<f8"), ("y", "<f8")]))
+    points["order"], points["type"], points["x"], points["y"] = 1, 1, lon, lat
+    width = points.dtype.itemsize
+    packed = pa.Array.from_buffers(pa.binary(width), lat.size, [None, pa.py_buffer(points.tobytes())])
+    return packed.cast(pa.binary())
 
 
 def is_quality_file(path: str | Path) -> bool:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any
 
 from ..area import Area
 from ..errors import InputError, require_positive
@@ -33,12 +33,6 @@ __all__ = [
 ]  # fmt: skip
 
 DEFAULT_CELL_M = 100.0
-
-
-class _MapOptions(TypedDict, total=False):
-    at: str | dt.datetime | None
-    prior: Any
-    progress: bool
 
 
 def quality_from_source(
@@ -113,7 +107,10 @@ def quality_from_osm(
     area: Area | None = None,
     cell_m: float | None = None,
     recipe: str | Path | Recipe | None = None,
-    **options: Unpack[_MapOptions],
+    *,
+    at: str | dt.datetime | None = None,
+    prior: Any = None,
+    progress: bool = False,
 ) -> Quality:
     """q(x) from an OpenStreetMap file; without an `area`, over the box that the file states.
 
@@ -121,7 +118,7 @@ def quality_from_osm(
     """
     if not str(path).lower().endswith(OSM_SUFFIXES):
         raise InputError(f"'path' must end with one of {', '.join(OSM_SUFFIXES)}, got {Path(path).name!r}")
-    return quality_from_source(path, area, cell_m, recipe, **options)
+    return quality_from_source(path, area, cell_m, recipe, at=at, prior=prior, progress=progress)
 
 
 def quality_from_postgis(
@@ -129,12 +126,15 @@ def quality_from_postgis(
     area: Area | None = None,
     cell_m: float | None = None,
     recipe: str | Path | Recipe | None = None,
-    **options: Unpack[_MapOptions],
+    *,
+    at: str | dt.datetime | None = None,
+    prior: Any = None,
+    progress: bool = False,
 ) -> Quality:
     """q(x) from a database that osm2pgsql filled (default schema); options as of `quality_from_osm`."""
     if not is_postgres(dsn):
         raise InputError("'dsn' must begin with postgresql://")
-    return quality_from_source(dsn, area, cell_m, recipe, **options)
+    return quality_from_source(dsn, area, cell_m, recipe, at=at, prior=prior, progress=progress)
 
 
 def quality_from_points(

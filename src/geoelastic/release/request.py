@@ -66,8 +66,8 @@ def sanitize_request(
         return _one(reports.lat, reports.lon, kind, seeded=seed is not None)
     track = track_in(source, lat=lat_column, lon=lon_column, users=user_column)
     told = isinstance(mechanism, ElasticMechanism) and track is not None
-    if told and track is not None and not fresh and (track.users is None or user_column is not None):
-        mechanism = Sticky(mechanism, secrets.token_bytes(32) if rng is None else rng.bytes(32), user)
+    if told and track is not None and not fresh and rng is None and (track.users is None or user_column is not None):
+        mechanism = Sticky(mechanism, secrets.token_bytes(32), user)
     most: list[int] = []
 
     def before_release(_: Any, visits: Visits) -> None:

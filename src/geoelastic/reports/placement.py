@@ -25,7 +25,7 @@ from ..errors import FrameError, InputError, OutsideError, require_choice
 from ..levels import FloatArray, IntArray
 from ..randomness import RandomSource
 
-__all__ = ["POLICIES", "Placement", "Reports", "Tally", "groups"]
+__all__ = ["POLICIES", "Placement", "Reports", "Tally", "as_degrees", "groups"]
 
 POLICIES = ("error", "drop", "snap")
 
@@ -111,7 +111,7 @@ class Placement:
         users: Sequence[Any] | None = None,
     ) -> Reports:
         """A report for every place the policy lets through; `users` says whose each is, where reports depend on it."""
-        lats, lons = np.asarray(lat, dtype=np.float64), np.asarray(lon, dtype=np.float64)
+        lats, lons = as_degrees(lat), as_degrees(lon)
         if lats.ndim != 1 or lats.shape != lons.shape:
             raise InputError(f"'lat' and 'lon' must be two rows of equal length, got {lats.shape} and {lons.shape}")
         missing = ~(np.isfinite(lats) & np.isfinite(lons))
@@ -132,7 +132,7 @@ class Placement:
 
     def locations(self, lat: npt.ArrayLike, lon: npt.ArrayLike) -> tuple[IntArray, Tally]:
         """The location on the map of every place that the policy lets through, and the count."""
-        lats, lons = np.asarray(lat, dtype=np.float64), np.asarray(lon, dtype=np.float64)
+        lats, lons = as_degrees(lat), as_degrees(lon)
         _require_degrees(lats, lons)
         row, col, kept, tally = self._cells(lats, lons, np.zeros(lats.shape, np.bool_))
         return self._locations(row[kept], col[kept]), tally
@@ -214,6 +214,14 @@ def groups(names: Sequence[Any]) -> Iterator[tuple[str, IntArray]]:
     ends = np.cumsum(np.bincount(inverse, minlength=unique.size))
     for name, positions in zip(unique, np.split(order, ends[:-1]), strict=True):
         yield str(name), positions
+
+
+def as_degrees(values: npt.ArrayLike) -> FloatArray:
+    """Numbers, whatever they came as. What is none is not repeated: it may be a place."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError("'lat' and 'lon' must be numbers of degrees, one place or rows of equal length") from None
 
 
 def _require_degrees(lat: FloatArray, lon: FloatArray) -> None:

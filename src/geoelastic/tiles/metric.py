@@ -30,6 +30,7 @@ from ..area import Area
 from ..errors import FileError, FrameError, InputError, OutsideError
 from ..levels import FloatArray, IntArray, units_to_mass
 from ..locations import Grid, Locations
+from ..mass import Mass
 from ..metric.ascent import carry_rise
 from ..metric.cartogram import neighbours_between
 from ..metric.decode import conformal_within
@@ -401,6 +402,9 @@ class TiledMetric:
         """Write all of the map to one ``.geoelastic`` file."""
         self._whole.save(path)
 
-    def with_fences(self, fences: Any = (), *, remove: Any = (), **options: Any) -> Metric:
+    def with_fences(
+        self, fences: Any = (), *, remove: Any = (), mass: Mass | None = None, sharpen: bool = True,
+        workers: int | None = None, progress: bool = False,
+    ) -> Metric:  # fmt: skip
         """Not in tiles: see the message."""
         raise InputError("fences are carved into an extract: cut one from this map first (geoelastic extract)")
