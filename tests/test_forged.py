@@ -8,15 +8,13 @@ import copy
 import functools
 import json
 from collections import Counter
-from collections.abc import Iterator
-from itertools import product
 from typing import Any
 
-import numpy as np
 import pytest
 
 import geoelastic as ge
 import hostile
+from forging import NUMBERS, VALUES, entries, require_private
 from geoelastic.errors import FileError, InputError
 from geoelastic.fences import disc
 from geoelastic.judge import verify
@@ -25,13 +23,6 @@ from geoelastic.metric.file import metric_from_parts, metric_to_parts
 from geoelastic.metric.portable import decode_portable
 from hostile import Made
 from maps import PARIS, small_metric
-from reference.graphs import floyd_warshall, holds
-from reference.mechanism import INF, exp_lower
-
-VALUES = [0, 1, 2, -1, 3, 7, 0.5, 1.5, 1e-9, 1e9, 2**24, 2**31, 2**32 + 1, 2**53, "1", "", True, None, [], {}]
-assert len(VALUES) == 20
-#: What brute force has found to be private: many entries change nothing that is sampled.
-KNOWN: set[Any] = set()
 
 
 @functools.cache
@@ -68,77 +59,6 @@ def judge(made: Made) -> tuple[str, Any]:
     return "private", None
 
 
-def require_private(mechanism: Any) -> None:
-    """Slow and from scratch: distances by Floyd and Warshall, weights as fractions, all pairs of secrets, all reports,
-    and the crowd of every secret as the definition has it."""
-    metric = mechanism.metric
-    n, fence, given = metric.n, metric.fence, (metric.graph, mechanism.reporting.graph)
-    key = (json.dumps(metric.requirement.to_dict()), metric.l_from, metric.l_top, metric.secret.tobytes(),
-           fence.tobytes(), metric.mass_units.tobytes(), mechanism.measure.tobytes(), mechanism.exponent,
-           *(part.tobytes() for graph in given for part in (graph.start, graph.index, graph.weight)))  # fmt: skip
-    if key in KNOWN:
-        return
-    graphs = [[(int(i), int(j), int(w)) for i, j, w in zip(*graph.edges(), strict=True)]
-              for graph in given]  # fmt: skip
-    d, low = (floyd_warshall(n, edges) for edges in graphs)
-    outside = [int(i) for i in np.flatnonzero(metric.secret) if fence[i] == 0]
-    finest = (
-        max([int(low[x][z]) for x in outside for z in range(n) if low[x][z] < INF], default=0)
-        // mechanism.weights.period
-    )
-    rows = {}
-    for x in outside:
-        assert not any(low[x][z] < INF for z in range(n) if fence[z] > 0)
-        rows[x] = [
-            0
-            if low[x][z] >= INF
-            else int(mechanism.measure[z]) * int(mechanism.weights.exact(int(low[x][z])) * 2**finest)
-            for z in range(n)
-        ]
-        assert holds(list(d[x]), metric.mass_units, metric.requirement, metric.l_from, metric.l_top)
-    totals = {x: sum(row) for x, row in rows.items()}
-    for x, y in product(rows, repeat=2):
-        if x != y and d[x][y] < INF and totals[x]:
-            up, down = exp_lower(int(d[x][y])).as_integer_ratio()
-            p, q = up * totals[x], down * totals[y]
-            assert all(a * q <= p * b for a, b in zip(rows[x], rows[y], strict=True))
-    KNOWN.add(key)
-
-
-def entries(head: dict[str, Any], prefix: str = "") -> Iterator[str]:
-    """Paths of all entries of a header, those inside objects too."""
-    for name, value in head.items():
-        yield f"{prefix}{name}"
-        if isinstance(value, dict):
-            yield from entries(value, f"{prefix}{name}.")
-
-
-def numbers(name: str) -> list[int]:
-    """Twenty other whole numbers for an entry of an array."""
-    return [
-        0,
-        1,
-        2,
-        3,
-        5,
-        9,
-        -1,
-        -7,
-        100,
-        1000,
-        8192,
-        10**5,
-        10**6,
-        2**23,
-        2**24 + 1,
-        2**28,
-        2**31,
-        2**32,
-        2**45,
-        2**53,
-    ]
-
-
 @pytest.mark.jit  # some hundred brute forces
 @pytest.mark.parametrize("kind", ["plain", "fenced", "sharp", "paper"])
 def test_every_entry_of_the_header(kind: str) -> None:
@@ -156,7 +76,7 @@ def test_every_array_at_several_places(kind: str) -> None:
     made, seen = base(kind), Counter[str]()
     for name, values in made.arrays.items():
         for at in sorted({0, len(values) // 2, len(values) - 1}):
-            for value in numbers(name):
+            for value in NUMBERS:
                 other = copy.copy(values)
                 other[at] = value
                 seen[judge(made.changed(**{name: other}))[0]] += 1

@@ -22,6 +22,8 @@ const MOST_LOCATIONS = 2 ** 20;
  * sums, a logarithm's few units in the last place and the products around them stay far below this, which is 10^-4 units.
  */
 const MARGIN = 2 ** -27;
+/** No two sums that are not 0 differ by a factor of e^100: growth beyond this decides nothing, and infinity times 0 is no number. */
+const LONG = 600;
 
 /**
  * Check a map: the bytes of a `.geox` file, or a mechanism. Resolves to what it found, {ok, claim, facts, faults, short}: the
@@ -205,7 +207,7 @@ export function usedEdges({ metric, graph }, sources, { inner, beyond }) {
 
 /** w' + ln of the largest S(x) / S(y), in level units, rounded up. */
 function usedUnits(low, sx, sy, rx, ry) {
-  return low + LEVEL_UNITS * Math.log(largestRatio(sx, sy, rx, ry, Math.exp(low / LEVEL_UNITS)) * (1 + MARGIN));
+  return low + LEVEL_UNITS * Math.log(largestRatio(sx, sy, rx, ry, Math.exp(Math.min(low / LEVEL_UNITS, LONG))) * (1 + MARGIN));
 }
 
 /** The largest (sx + min(e R, rx)) / (sy + R) with 0 <= R <= ry: it rises and falls at most once, at R = rx / e. */

@@ -36,6 +36,8 @@ __all__ = ["check_relief"]
 REACHES = (11, 16, 24)
 #: Sums of n terms in double precision are right to n 2^-53; this covers four of them for ten million locations.
 ROUNDING = 1e-8
+#: No two sums that are not 0 differ by a factor of e^100: growth beyond this decides nothing, and would overflow.
+_LONG = 600.0
 
 
 def check_relief(
@@ -117,7 +119,7 @@ def _spent(
 ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
     """At most, and at least, w' + |ln S(x) - ln S(x')| of each edge, in level units."""
     near, low, high = sums
-    growth = np.exp(length / 2.0**LEVEL_BITS)
+    growth = np.exp(np.minimum(length / 2.0**LEVEL_BITS, _LONG))
     most, least = np.ones(length.size), np.ones(length.size)
     with np.errstate(divide="ignore", invalid="ignore"):
         for x, y in ((tail, tip), (tip, tail)):

@@ -28,7 +28,7 @@ from ..errors import FileError, InputError
 from . import schema
 from .atomic import write_bytes
 
-__all__ = ["FORMAT_VERSION", "container_bytes", "read_container", "write_container"]
+__all__ = ["FORMAT_VERSION", "container_bytes", "read_container", "require_room", "write_container"]
 
 FORMAT_VERSION = 1
 _MANIFEST = "manifest.json"
@@ -193,8 +193,13 @@ def _require_columns(name: str, file: pq.ParquetFile, types: Mapping[str, pa.Dat
     fields = file.schema_arrow
     if len(set(fields.names)) != len(fields.names) or any(types.get(field.name) != field.type for field in fields):
         raise FileError(f"the table {name!r} must have columns among {', '.join(types)}, each of its own type")
+    require_room(name, file)
+
+
+def require_room(name: str, file: pq.ParquetFile) -> None:
+    """Refuse a table of numbers by what its footer says: more rows or bytes than there can be."""
     if file.metadata.num_rows > _ROWS or file.metadata.num_row_groups > _ROWS // 1024:
         raise FileError(f"the table {name!r} must have at most {_ROWS} rows")
     groups = [file.metadata.row_group(k) for k in range(file.metadata.num_row_groups)]
-    if sum(group.total_byte_size for group in groups) > 16 * file.metadata.num_rows * len(fields) + 2**22:
+    if sum(group.total_byte_size for group in groups) > 16 * file.metadata.num_rows * file.metadata.num_columns + 2**22:
         raise FileError(f"the table {name!r} must not take more room than its numbers")

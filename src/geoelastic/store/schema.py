@@ -31,10 +31,10 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]|[-+.0-9eE]{2,}', re.DOTALL)
 _SHOWN = 40
 
 
-def parse_json(content: bytes, what: str) -> Any:
-    """The value of a JSON text in UTF-8; keys are unique and numbers finite."""
-    if len(content) > JSON_BYTES:
-        raise FileError(f"the {what} must be at most {JSON_BYTES} bytes long, it has {len(content)}")
+def parse_json(content: bytes, what: str, *, most: int = JSON_BYTES) -> Any:
+    """The value of a JSON text in UTF-8 of at most so many bytes; keys are unique and numbers finite."""
+    if len(content) > most:
+        raise FileError(f"the {what} must be at most {most} bytes long, it has {len(content)}")
     try:
         source = content.decode()
         _scan(source, what)

@@ -101,7 +101,7 @@ def _require_relief(relief: Any) -> None:
 
 
 def _require_tiles(tiles: list[Any], n: Any, files: Mapping[str, str]) -> None:
-    first, slopes = 0, ("slope", "low_slope") if "heights" in files else ("slope",)
+    first, mass, slopes = 0, 0, ("slope", "low_slope") if "heights" in files else ("slope",)
     for tile in tiles:
         schema.closed(tile, "tiles", needs=(*files, "first", "n", "mass", "pace", *slopes))
         for name, folder in files.items():
@@ -109,20 +109,25 @@ def _require_tiles(tiles: list[Any], n: Any, files: Mapping[str, str]) -> None:
         if schema.whole(tile["first"], "first", 0, 2**40) != first or not isinstance(tile["first"], int):
             raise FileError("'first' must be the number of locations in the tiles before")
         first += schema.whole(tile["n"], "n", 1, SIDE * SIDE)
-        schema.whole(tile["mass"], "mass", 0, MASS)
+        mass += schema.whole(tile["mass"], "mass", 0, MASS)
         for name in ("pace", *slopes):
             schema.number(tile[name], name, 0, _LARGE)
     if schema.whole(n, "n", 1, 2**40) != first:
         raise FileError("'n' must be the number of locations in all tiles")
+    if mass > MASS:
+        raise FileError(f"'mass' must be at most {MASS} units in all")
 
 
 def _require_measure(told: Any, high: int, across: int) -> None:
     schema.closed(told, "measures", needs=("block_units", "densest", "total"))
     for name in ("densest", "total"):
         schema.number(told[name], name, 2.0**-60, _LARGE)
+    total = 0
     for row in schema.listed(told["block_units"], "block_units", least=high, most=high):
         for units in schema.listed(row, "block_units", least=across, most=across):
-            schema.whole(units, "block_units", 0, _MEASURE)
+            total += schema.whole(units, "block_units", 0, _MEASURE)
+    if total > _MEASURE:
+        raise FileError(f"'block_units' must be at most {_MEASURE} in all")
 
 
 def require_table(name: str, columns: Mapping[str, npt.NDArray[Any]]) -> None:

@@ -18,6 +18,7 @@ import hashlib
 import json
 import math
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -39,6 +40,7 @@ from ..metric.measures import output_measure
 from ..metric.metric import Metric, frame_message, require_location
 from ..metric.part import Parts
 from ..metric.relief import Relief
+from ..store.schema import parse_json
 from .decode import require_content
 from .parts import BLOCK_CELLS, TiledParts
 from .plan import MARGIN_CELLS, Box, TilePlan, Tiling
@@ -54,6 +56,8 @@ BoolArray = npt.NDArray[np.bool_]
 FORMAT, FORMAT_VERSION, MANIFEST = "geoelastic tiles", 3, "manifest.json"
 #: Tiles whose locations are kept at hand.
 _LEAVES_KEPT = 64
+#: Far more than the 2^16 tiles and their blocks of the largest map take.
+_MANIFEST_BYTES = 2**27
 
 
 def is_tiled(path: str | os.PathLike[str]) -> bool:
@@ -68,17 +72,17 @@ def open_tiles(path: str | os.PathLike[str]) -> TiledMetric:
     if not store.exists(MANIFEST):
         raise FileError(f"{store.address(MANIFEST)}: no such file: not a tiled metric, or its build did not end yet")
     try:
-        head = json.loads(store.read(MANIFEST))
+        head = parse_json(store.read(MANIFEST), "manifest", most=_MANIFEST_BYTES)
         content = head["content"]
         whole = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest() == head["sha256"]
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (FileError, KeyError, TypeError):
         raise FileError(f"{store.address(MANIFEST)}: truncated, corrupt or not a manifest") from None
     if head.get("format") != FORMAT:
         raise FileError(f"{store.address(MANIFEST)}: not a geoelastic manifest")
     if head.get("version") != FORMAT_VERSION:
         raise FileError(
             f"{store.address(MANIFEST)}: written by another version of geoelastic (format "
-            f"{head.get('version')!r}, this one reads {FORMAT_VERSION}): build it again"
+            f"{str(head.get('version'))[:20]!r}, this one reads {FORMAT_VERSION}): build it again"
         )
     if not whole:
         raise FileError(f"{store.address(MANIFEST)}: corrupt: its content does not match its checksum")
@@ -245,8 +249,16 @@ class TiledMetric:
         links = {tile: listed[tile]["edges"] for tile in chosen} if edges else None
         self.store.fetch([*layout.values(), *(links or {}).values()])
         window = read_window(self.store, self.plan, box, chosen, layout, links)
+        self._require_told(chosen)
         columns = read_columns(self.store, window, layout)
         return between(window, place_of(columns)), columns
+
+    def _require_told(self, tiles: Iterable[int]) -> None:
+        """`FileError` if tiles hold more or less than the manifest tells."""
+        for tile in (self.content["tiles"][number] for number in tiles):
+            units = self.store.read_table(tile["tile"])[0]["mass"]
+            if (units.size, int(units.sum())) != (tile["n"], tile["mass"]):
+                raise misfit(self.store)
 
     def files(self, kind: str) -> dict[int, str]:
         """The files of a kind by tile: "tile", "edges", "rises" or "heights"."""
@@ -325,6 +337,10 @@ class TiledMetric:
         window, metric = whole_metric(
             self.store, self.plan, tiles, edges, self.files("rises") if self.plan.ascent else None
         )
+        self._require_told(tiles)
+        # keyed reports and ledgers go by the name, which must be that of no other map
+        if (metric.identity, int(metric.secret.sum())) != (self.identity, self.totals["secrets"]):
+            raise misfit(self.store)
         metric = replace(metric, certificate=self.certificate, info=self.info)
         if self.relief is not None:
             told = self.relief

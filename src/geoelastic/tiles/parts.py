@@ -46,7 +46,7 @@ def tile_weights(columns: Columns, output: str, densest: float) -> FloatArray:
 def measure_units(columns: Columns, output: str, densest: float, total: float, n: int) -> IntArray:
     """The output measure of each location of a tile in whole units, 2^31 in all; at least one unit each."""
     scaled = tile_weights(columns, output, densest) * ((_MEASURE_TOTAL - n) / total)
-    return np.maximum(np.floor(scaled), 1).astype(np.int64)
+    return np.clip(np.floor(scaled), 1, _MEASURE_TOTAL).astype(np.int64)
 
 
 def half_cells(leaves: IndexArray, place: IndexArray | None) -> tuple[FloatArray, FloatArray]:

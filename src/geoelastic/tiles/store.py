@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 
 from ..errors import FileError, MissingExtraError
 from ..store import write_bytes
+from ..store.container import require_room
 from .decode import require_table
 
 __all__ = ["CachedStore", "TileStore", "columns_digest"]
@@ -124,10 +125,12 @@ class TileStore:
         try:
             wanted = None if columns is None else list(columns)
             # a file of its own, not a dataset of one: half a millisecond less
-            table = pq.ParquetFile(pa.BufferReader(content)).read(columns=wanted, use_threads=False)
+            file = pq.ParquetFile(pa.BufferReader(content))
+            require_room(name, file)
+            table = file.read(columns=wanted, use_threads=False)
             meta = json.loads(table.schema.metadata[_META])
             found = {key: table[key].to_numpy() for key in table.column_names}
-        except (pa.ArrowException, KeyError, TypeError, ValueError, RecursionError, OSError):
+        except (FileError, pa.ArrowException, KeyError, TypeError, ValueError, RecursionError, OSError):
             raise FileError(f"{self.address(name)}: truncated, corrupt or not a tile") from None
         if not isinstance(meta, dict) or not isinstance(meta.get("summary"), dict):
             raise FileError(f"{self.address(name)}: truncated, corrupt or not a tile")

@@ -122,10 +122,11 @@ def read_window(
         around = np.array([[_rank(tiles, k) for k in tiling.around(tile)] for tile in tiles], np.int64)
         rows = [unpack_rows(store.read_table(edges[tile])[0]) for tile in tiles]
         degree, slot, step = (np.concatenate([part[k] for part in rows]) for k in range(3))
-        if degree.size != row.size or (slot.size and int(slot.max()) >= around.shape[1]):
+        whole = [part[0].size for part in rows] == np.diff(offset).tolist() and int(degree.sum()) == slot.size
+        if not whole or (slot.size and int(slot.max()) >= around.shape[1]):
             raise misfit(store)
         *graph_parts, rim, fits = kernels.assemble(offset, around, degree, slot, step, place, row, col, size)
-        if not fits:
+        if not (fits and _rising(*graph_parts[:2])):
             raise misfit(store)
         graph = (graph_parts[0], graph_parts[1], graph_parts[2])
     locations = Locations(
@@ -133,6 +134,12 @@ def read_window(
     )
     mass = np.concatenate([tables[tile]["mass"] for tile in tiles])[kept]
     return Window(box, locations, tile_of[kept], number[kept], mass, graph, rim)
+
+
+def _rising(start: IntArray, index: IndexArray) -> bool:
+    """Whether the neighbours of each location are in order, none of them twice and none the location itself."""
+    tail = np.repeat(np.arange(start.size - 1), np.diff(start))
+    return bool(np.all((np.diff(index) > 0) | (np.diff(tail) > 0)) and np.all(index != tail))
 
 
 def misfit(store: TileStore) -> FileError:
@@ -222,8 +229,10 @@ def graph_of(store: TileStore, window: Window, scale: IndexArray, rise: RiseArra
 def read_columns(store: TileStore, window: Window, files: Files) -> Columns:
     """Columns of the locations of a window, from files that have them for all locations of a tile."""
     tables = {tile: store.read_table(files[tile])[0] for tile in np.unique(window.tile).tolist()}
-    columns = {}
-    for name, first in next(iter(tables.values())).items():
+    columns, one = {}, next(iter(tables.values()))
+    if any(table.keys() != one.keys() for table in tables.values()):
+        raise misfit(store)
+    for name, first in one.items():
         columns[name] = np.empty(window.locations.n, first.dtype)
         for tile, table in tables.items():
             rows = window.rows_of(tile)
