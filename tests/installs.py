@@ -45,7 +45,7 @@ def main() -> int:
     if not Path(uv).exists():
         subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "uv"], check=True)
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
-    chosen = given.extra or ["core", *(name for name in extras if name not in ("all", "test"))]
+    chosen = given.extra or ["core", *(name for name in extras if name not in ("all", "docs", "test"))]
     pythons = given.python or [name for name in PYTHONS if _interpreter(name)]
     print("| Python | extra | versions | MB | result |\n|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:

@@ -103,9 +103,8 @@ def test_constraints_name_a_version_of_each_dependency_that_fits() -> None:
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     pinned = dict(line.split("==") for line in lines if line and not line.startswith("#"))
     said = project(ROOT)
-    extras = [
-        row for name, rows in said["optional-dependencies"].items() if name not in ("all", "test") for row in rows
-    ]
+    kinds = said["optional-dependencies"]
+    extras = [row for name, rows in kinds.items() if name not in ("all", "docs", "test") for row in rows]
     for text in [*said["dependencies"], *extras]:
         wanted = Requirement(text)
         assert wanted.specifier.contains(pinned[canonicalize_name(wanted.name)]), text
@@ -114,7 +113,7 @@ def test_constraints_name_a_version_of_each_dependency_that_fits() -> None:
 
 def test_all_is_every_extra() -> None:
     extras = project(ROOT)["optional-dependencies"]
-    assert Requirement(extras["all"][0]).extras == set(extras) - {"all", "test"}
+    assert Requirement(extras["all"][0]).extras == set(extras) - {"all", "docs", "test"}
 
 
 def test_the_npm_package_holds_its_sources_types_and_licence_and_no_test() -> None:
