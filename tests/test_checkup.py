@@ -48,7 +48,8 @@ def test_the_verdict_follows_the_border_and_the_frame():
     small = replace(WELL, held=0.2)
     assert small.size == "small"
     assert "its border holds 20% of their reports" in small.verdict
-    assert "--size 17" in small.advice[0]  # 12 km and twice 2.5 km
+    assert "--size 14" in small.advice[0]  # 12 km and one more on each side
+    assert "--size 24" in replace(small, error_m=(900.0, 2000.0, 4000.0)).advice[0]
     assert replace(WELL, hidden=0.3).size == "too small"
     assert replace(WELL, held=0.4).verdict.startswith("poor")
     assert "do not use" in replace(WELL, holds=False).verdict
@@ -98,4 +99,4 @@ def test_an_extract_that_hides_few_places_says_so(tmp_path):
     done = CliRunner().invoke(main, asked)
     assert done.exit_code == 0, done.output
     assert "small" in done.output
-    assert "more on every side" in done.output
+    assert "take in more around it" in done.output

@@ -30,6 +30,9 @@ _MOST, _LEAST, _WORK = 101, 21, 3_000_000
 #: hidden on it; it is too small if it falls short of the second pair.
 _HELD, _HIDDEN = 0.10, 0.90
 _HELD_BADLY, _HIDDEN_BADLY = 0.30, 0.50
+#: How many times as wide as the error of a person in the middle a map should be: on made-up and real cities of the
+#: same errors, so wide a map holds about a tenth of reports.
+_WIDE = 12
 
 
 @dataclass(frozen=True)
@@ -73,9 +76,11 @@ class Checkup:
         if not self.holds:
             todo.append("run 'geoelastic verify' on it, and build it again if that fails")
         if self.size != "large enough":
-            more = 1.0 if self.error_m is None else max(1.0, math.ceil(self.error_m[2] / 500) / 2)
-            side = math.ceil(max(self.km) + 2 * more)
-            todo.append(f"take in about {more:g} km more on every side, for example --size {side}")
+            wide = 0.0 if self.error_m is None else _WIDE * self.error_m[1] / 1000
+            side = math.ceil(max(wide, max(self.km) + 2))
+            todo.append(
+                f"take in more around it: about {side} km (--size {side}), from a larger source if this one ends"
+            )
         if not self.sharpened:
             todo.append("run 'geoelastic sharpen' on it: reports then err about half as much")
         return tuple(todo)

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from ..errors import InputError, MassError, require_able, require_positive
 from ..levels import FloatArray
 from ..locations import Grid
+from ..shown import Shown
 from .city import WHERE_QUALITY_IS, City, city_cells
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ __all__ = ["Mass", "disc_sums", "mass_from_quality"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Mass:
+class Mass(Shown):
     """m(x) for every cell of a grid; `info` is plain JSON data that says how it came about."""
 
     grid: Grid

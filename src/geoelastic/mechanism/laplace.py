@@ -27,6 +27,7 @@ from ..levels import FloatArray
 from ..locations import Grid
 from ..randomness import RandomSource, SystemRandom
 from ..reports.placement import as_degrees
+from ..shown import Card
 
 __all__ = ["LOCATION_GUARD_LEVELS_M", "GridLaplace", "PlanarLaplace", "corrected_epsilon"]
 
@@ -47,7 +48,7 @@ _CHUNK_DRAWS = 1024
 
 
 @dataclass(frozen=True)
-class PlanarLaplace:
+class PlanarLaplace(Card):
     """Noise of density epsilon² / (2 pi) e^(-epsilon r) at r metres from the true place; `epsilon` per metre.
 
     Guarantee: for places x, x2 and any set of reports the probabilities differ by a factor of at most e^(epsilon |x
@@ -134,7 +135,7 @@ class PlanarLaplace:
 
 
 @dataclass(frozen=True)
-class GridLaplace:
+class GridLaplace(Card):
     """Planar Laplace reported as cells: discretised, and `truncated` to the grid unless asked otherwise.
 
     *Discretised*: noise in the grid's plane, then the centre of the cell it falls in; cells go on beyond the grid.

@@ -16,6 +16,7 @@ from ..errors import FrameError, InputError, OutsideError
 from ..levels import UNREACHABLE, FloatArray, IntArray, level_to_units, units_to_level, units_to_mass
 from ..locations import Grid, Locations
 from ..mass import Mass, Quadratic, Requirement
+from ..shown import Shown
 from .graph import Graph
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Metric:
+class Metric(Shown):
     """A metric over locations.
 
     `fence`: 0 outside, k inside fence k; inside a fence all distances are 0, across it they are infinite. `scale`:

@@ -11,12 +11,13 @@ import numpy as np
 from ..errors import InputError
 from ..levels import FloatArray
 from ..locations import Grid
+from ..shown import Shown
 
 __all__ = ["Quality"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Quality:
+class Quality(Shown):
     """q(x) for every cell of a grid.
 
     `info` is plain JSON data that says where the numbers come from: source, timestamp, licence, recipe, counts per

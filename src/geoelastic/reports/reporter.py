@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ..levels import FloatArray
 from ..randomness import RandomSource
+from ..shown import Card
 from ..sources.streams import KEEP_ALL
 
 __all__ = ["Reporter"]
@@ -19,7 +20,7 @@ Rows = tuple[FloatArray, FloatArray]
 Places = npt.NDArray[Any] | list[float] | tuple[float, ...]
 
 
-class Reporter:
+class Reporter(Card):
     """A mechanism that can report a location of its map, `_sanitize_one`, can report places in any form."""
 
     @overload
