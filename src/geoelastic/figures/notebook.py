@@ -98,6 +98,9 @@ def to_geodataframe(thing: Any) -> Any:
     except ImportError:
         raise MissingExtraError("geopandas", "geo") from None
     grid: Grid = thing.grid
+    row: Any
+    col: Any
+    size: Any
     if isinstance(thing, Metric):
         row, col, size = thing.leaves(slice(None))
         columns = {
@@ -149,7 +152,8 @@ def _facts(thing: Any) -> list[tuple[str, Any]]:
 
 def _metric_facts(metric: Metric) -> list[tuple[str, Any]]:
     totals = metric.totals
-    checked = {True: "holds", False: "DOES NOT HOLD"}.get(metric.certificate.get("ok"), "was not checked")
+    ok = metric.certificate.get("ok")
+    checked = "holds" if ok is True else "was not checked" if ok is None else "DOES NOT HOLD"
     return [
         ("area", metric.grid.extent), ("locations", f"{metric.n:,}, of which {totals['secrets']:,} can be hidden"),
         ("mass in all", f"{totals['mass']:,.4g} units"), ("requirement", checked),
