@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A stand-in for navigator.geolocation: same calls, but pages get reports. It fails closed: no metric, no position.
 
+import { atFixedDelay, PAGE_CLOCK } from "./delay.js";
 import { GeoelasticError } from "./errors.js";
 import { Elastic } from "./mechanism.js";
 import { fetchBytes } from "./metric.js";
@@ -12,7 +13,6 @@ const DENIED = 1;
 const UNAVAILABLE = 2;
 const PAUSE_MS = 60_000;
 const DELAY_MS = 1000;
-const CLOCK = { now: () => performance.now(), sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)) };
 
 class GuardedGeolocation {
   #real;
@@ -44,13 +44,8 @@ class GuardedGeolocation {
     );
   }
 
-  /** An answer, or a refusal, at a fixed delay: a search takes longer in some places than in others, and nobody may see that. */
-  async #later(answer) {
-    const begun = this.#clock.now();
-    const settled = await answer.then((value) => () => value, (error) => () => { throw error; });
-    const passed = this.#clock.now() - begun;
-    await this.#clock.sleep(this.#delayMs * Math.max(1, Math.ceil(passed / this.#delayMs)) - passed);
-    return settled();
+  #later(answer) {
+    return atFixedDelay(answer, this.#delayMs, this.#clock);
   }
 
   /** Reports at a fixed pace that does not depend on where the device is or whether it moves: live ticks, or a trace later. */
@@ -118,7 +113,7 @@ function positionError(error) {
  * options of `verify`.
  */
 export function installGeolocation({
-  metric, key, user = "", pauseMs = PAUSE_MS, delayMs = DELAY_MS, watch = {}, checked = false, clock = CLOCK, navigator = globalThis.navigator,
+  metric, key, user = "", pauseMs = PAUSE_MS, delayMs = DELAY_MS, watch = {}, checked = false, clock = PAGE_CLOCK, navigator = globalThis.navigator,
 }) {
   const real = navigator.geolocation;
   const mechanism = checked ? verified(metric, checked === true ? {} : checked) : loaded(metric);

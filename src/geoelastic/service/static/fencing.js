@@ -4,6 +4,7 @@
 import { carveFence } from "../client/carve.js";
 import { Elastic } from "../client/mechanism.js";
 import { sharpen } from "../client/sharpen.js";
+import { ringAround } from "./ring.js";
 import { element, say, state, views } from "./state.js";
 import { amount } from "./words.js";
 
@@ -75,19 +76,8 @@ function endDrawing() {
   element("draw").setAttribute("aria-pressed", "false");
 }
 
-/** Irregular and off-centre: a circle around a home gives the home away. */
 export function fenceAround(carved) {
-  const { metric } = state.mechanism;
-  const [x, y] = metric.projection.toXY(...state.latlng);
-  const random = (low, high) => low + (high - low) * (crypto.getRandomValues(new Uint32Array(1))[0] / 2 ** 32);
-  const size = Math.max(250, 3 * metric.cellM);
-  const shift = [random(-0.5, 0.5) * size, random(-0.5, 0.5) * size];
-  const ring = Array.from({ length: 9 }, (_, k) => {
-    const radius = size * random(1, 1.6);
-    const angle = (2 * Math.PI * (k + random(-0.3, 0.3))) / 9;
-    return metric.projection.toLatLon(x + shift[0] + radius * Math.cos(angle), y + shift[1] + radius * Math.sin(angle));
-  });
-  carve(ring, carved);
+  carve(ringAround(state.mechanism.metric, state.latlng), carved);
 }
 
 function carve(ring, carved) {
