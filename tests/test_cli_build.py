@@ -199,6 +199,9 @@ def test_sample_and_every_exclude_each_other(built: Path) -> None:
     result = geoelastic("verify", built, "--every", "--sample", "3")
     assert result.exit_code == 2
     assert "exclude each other" in result.stderr
+    result = geoelastic("verify", built, "--proved", "--l-star", "2")
+    assert result.exit_code == 2
+    assert "--proved" in result.stderr
 
 
 def a_town(folder: Path) -> Path:

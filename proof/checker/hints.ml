@@ -125,7 +125,7 @@ let all (m : file) edges ~cap ~far_cap =
   let outside v = m.fences.(v) = 0 in
   let groups = if m.sharp then groups low outside else [||] in
   let balls = space g ~far:(m.top + 1) ~shift:0 and shared = space low ~far:(far_cap + 1) ~shift:0 in
-  let own = space low ~far:cap ~shift:6 in
+  let own = space low ~far:cap ~shift:8 in
   let look s sources = search s sources never; around s in
   (* how many of what lies around the group that was looked at last are nearer than [cap]: they come first *)
   let core _ =
