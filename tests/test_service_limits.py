@@ -21,6 +21,7 @@ import pytest
 from starlette.testclient import TestClient
 
 import vectors
+from geoelastic._kernels._compile import Kernel
 from geoelastic.service import connection
 from geoelastic.service.app import LOCAL_HOSTS, Settings, create_app
 from geoelastic.service.registry import Published, publish
@@ -72,14 +73,12 @@ def talk(port: int, request: bytes, *, timeout: float = 30) -> bytes:
 
 def ordinary(port: int) -> float:
     """Seconds that one report takes, from opening a connection to the last byte: of this process, which is client and
-    server, so that a busy machine does not count. By the clock it must be there long before limits of time would help.
-    """
+    server, so that a busy machine does not count."""
     body = json.dumps(INSIDE).encode()
     head = b"POST /v1/sanitize HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nConnection: close\r\n"
-    begun, busy = time.perf_counter(), time.process_time()
+    busy = time.process_time()
     answer = talk(port, head + b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
     assert answer.startswith(b"HTTP/1.1 200")
-    assert time.perf_counter() - begun < 5
     return time.process_time() - busy
 
 
@@ -100,14 +99,45 @@ def many_files(count: int) -> Iterator[None]:
         b"POST /v1/sanitize HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50\r\n\r\n{",
     ],
 )  # fmt: skip
-def test_a_thousand_half_sent_requests_are_in_nobodys_way(port: int, beginning: bytes) -> None:
+def test_a_thousand_half_sent_requests_are_in_nobodys_way(
+    published: dict[str, Published], beginning: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody waits for them: whoever has waited longest makes room, and those who came last are still there when a
+    fresh request has been answered. How long that takes by the clock is in `bench service`."""
+    monkeypatch.setattr(connection, "REQUEST_S", 600.0)  # none of them is late, however busy the machine
     with many_files(4096), ExitStack() as stack:
+        port = stack.enter_context(listening(create_app(published)))
         ordinary(port)
-        for _ in range(1000):
-            sock = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=30))
-            sock.sendall(beginning)
+        half = [stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=30)) for _ in range(1000)]
+        for sock in half:
+            with suppress(ConnectionError):  # it had to make room already
+                sock.sendall(beginning)
         assert max(ordinary(port) for _ in range(3)) < 1.0
-    assert ordinary(port) < 1.0
+        kept = connection.MOST_CONNECTIONS
+        assert [is_open(sock) for sock in half] == [False] * (1000 - kept + 1) + [True] * (kept - 1)
+        for sock in half:
+            sock.close()
+        assert ordinary(port) < 1.0
+
+
+def test_who_is_ready_to_answer_has_compiled_what_it_takes(
+    published: dict[str, Published], port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the first requests are read in Python, and a later one waits for seconds."""
+    assert published
+    monkeypatch.setattr(Kernel, "_read", lambda *_: pytest.fail("read in Python"))
+    ordinary(port)
+
+
+def is_open(sock: socket.socket) -> bool:
+    """Whether the other end has not closed it; it has nothing to say."""
+    sock.setblocking(False)
+    try:
+        return sock.recv(1) != b""
+    except BlockingIOError:
+        return True
+    except ConnectionError:
+        return False
 
 
 def test_a_request_must_be_there_in_time(published: dict[str, Published], monkeypatch: pytest.MonkeyPatch) -> None:

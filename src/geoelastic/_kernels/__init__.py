@@ -13,7 +13,7 @@ here. `buckets` is a power of two larger than every weight.
 Each kernel has a slow, obviously right twin in ``tests/reference``.
 """
 
-from ._compile import when_compiling
+from ._compile import compile_at_once, when_compiling
 from .ascent import (
     LIMIT_BITS,
     LONGER,
@@ -82,6 +82,7 @@ __all__ = [
     "centre_distance",
     "check_balls",
     "clear",
+    "compile_at_once",
     "conformal_weights",
     "cover",
     "coverage",

@@ -68,6 +68,12 @@ def kernel(function=None, *, small=0):
     return Kernel(function) if function is not None else functools.partial(Kernel, small=small)
 
 
+def compile_at_once() -> None:
+    """From now on read nothing in Python: for those who will be asked often and must answer soon."""
+    global _spent
+    _spent = PATIENCE
+
+
 def when_compiling(tell: Callable[[], object] | None) -> None:
     """Call `tell` once, when this process has been compiling for a second; None: do not."""
     global _tell

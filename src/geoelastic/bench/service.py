@@ -6,20 +6,27 @@ Needs `wrk` for the load and `node` for the client; what is missing is left out 
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import re
+import resource
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 
 from ..area import Area
+from ..errors import CheckError
 from ..mechanism import ElasticMechanism
 from ..mechanism.portable import save_mechanism
 from ..metric import Metric, build_metric
@@ -32,6 +39,7 @@ __all__ = ["run"]
 
 SECONDS = 120
 CONNECTIONS = 32
+HALF_OPEN = 1000
 _PARIS = (48.8567, 2.3487)
 
 #: Another place for each request, as often where people are.
@@ -73,6 +81,7 @@ def run(*, progress: bool = False, side: int = 750, seconds: int = SECONDS) -> d
         rows += _client(whole, places)
         bar.update(2, note=f"load for {seconds} s")
         rows += _load(whole, places, seconds)
+        rows += among_half_open(whole, places.read_bytes().partition(b"\n")[0])
     return {"rows": rows, "text": markdown(rows)}
 
 
@@ -110,25 +119,71 @@ def _client(path: Path, places: Path) -> list[dict[str, Any]]:
     ]
 
 
+@contextmanager
+def _serving(path: Path) -> Iterator[tuple[str, int]]:
+    """The service with a map: its address, and the number of its process."""
+    command = [sys.executable, "-m", "geoelastic.cli", "serve", str(path), "--port", "0"]
+    log = path.with_name("log")
+    with log.open("w") as sink, subprocess.Popen(command, stderr=sink) as server:
+        try:
+            yield _address(log), server.pid
+        finally:
+            server.terminate()
+
+
 def _load(path: Path, places: Path, seconds: int) -> list[dict[str, Any]]:
     wrk = shutil.which("wrk")
     if wrk is None:
         return [{"what": "service under load", "value": "not measured", "unit": "", "target": "wrk is missing"}]
     script = path.with_name("load.lua")
     script.write_text(_LOAD % places, encoding="ascii")
-    command = [sys.executable, "-m", "geoelastic.cli", "serve", str(path), "--port", "0"]
-    log = path.with_name("log")
-    with log.open("w") as sink, subprocess.Popen(command, stderr=sink) as server:
-        try:
-            address = _address(log)
-            tool = [wrk, "-t1", f"-c{CONNECTIONS}", "--latency", "-s", str(script), f"{address}v1/sanitize"]
-            subprocess.run([*tool, "-d3s"], capture_output=True, check=True)
-            before, spent = _resident_mb(server.pid), _cpu_s(server.pid)
-            out = subprocess.run([*tool, f"-d{seconds}s"], capture_output=True, text=True, check=True).stdout
-            after, spent = _resident_mb(server.pid), _cpu_s(server.pid) - spent
-        finally:
-            server.terminate()
+    with _serving(path) as (address, pid):
+        tool = [wrk, "-t1", f"-c{CONNECTIONS}", "--latency", "-s", str(script), f"{address}v1/sanitize"]
+        subprocess.run([*tool, "-d3s"], capture_output=True, check=True)
+        before, spent = _resident_mb(pid), _cpu_s(pid)
+        out = subprocess.run([*tool, f"-d{seconds}s"], capture_output=True, text=True, check=True).stdout
+        after, spent = _resident_mb(pid), _cpu_s(pid) - spent
     return _load_rows(out, before, after, spent, seconds)
+
+
+def among_half_open(path: Path, body: bytes, *, connections: int = HALF_OPEN, asked: int = 20) -> list[dict[str, Any]]:
+    """How long reports take by the clock while so many requests have been begun and are never finished."""
+    with _serving(path) as (address, _), _many_files(2 * connections), ExitStack() as stack:
+        where = urlsplit(address)
+        place = (where.hostname or "", where.port or 0)
+        _seconds(place, body)  # the first one waits for what is made once
+        for _ in range(connections):
+            half = stack.enter_context(socket.create_connection(place, timeout=30))
+            half.sendall(b"POST /v1/sanitize HTTP/1.1\r\nHost: localhost\r\nX: ")
+        times = sorted(_seconds(place, body) for _ in range(asked))
+    name = f"a report among {connections:,} half-sent requests"
+    return [
+        {"what": f"{name}, median", "value": round(1000 * times[asked // 2], 1), "unit": "ms"},
+        {"what": f"{name}, longest of {asked}", "value": round(1000 * times[-1], 1), "unit": "ms", "target": "<= 1000"},
+    ]
+
+
+def _seconds(place: tuple[str, int], body: bytes) -> float:
+    begun = time.perf_counter()
+    asking = http.client.HTTPConnection(*place, timeout=30)
+    asking.request("POST", "/v1/sanitize", body, {"Content-Type": "application/json", "Connection": "close"})
+    answer = asking.getresponse()
+    answer.read()
+    asking.close()
+    if answer.status != 200:
+        raise CheckError(f"the service answered {answer.status}")
+    return time.perf_counter() - begun
+
+
+@contextmanager
+def _many_files(count: int) -> Iterator[None]:
+    """As many open files as that, if the system allows it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(max(soft, count), hard), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def _load_rows(out: str, before: float, after: float, spent: float, seconds: int) -> list[dict[str, Any]]:

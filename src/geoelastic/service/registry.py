@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from .. import _kernels as kernels
 from ..area import Area
 from ..errors import FileError, FrameError, InputError
 from ..mechanism import ElasticMechanism
@@ -85,6 +86,7 @@ class Published:
 
     def warm(self) -> None:
         """Do once what the first requests would have to wait for: files, tags, compiled code."""
+        kernels.compile_at_once()  # or some request would wait for it, seconds on a busy machine
         self.describe()
         if not self.in_tiles:
             self.own_mechanism().sample(int(self.metric.secret.argmax()))
