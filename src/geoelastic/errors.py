@@ -17,6 +17,7 @@ No message ever contains a true location, so that none can leak through a log.
 from __future__ import annotations
 
 import math
+import os
 import reprlib
 from collections.abc import Iterable
 
@@ -106,6 +107,12 @@ def require_able(name: str, value: object, attribute: str, what: str) -> None:
     if not hasattr(value, attribute):
         kind = type(value).__name__
         raise InputError(f"'{name}' must be {what}, got {'an' if kind[:1].lower() in 'aeiou' else 'a'} {kind}")
+
+
+def require_path(name: str, value: object) -> None:
+    """Refuse what cannot be the name of a file."""
+    if not isinstance(value, str | os.PathLike):
+        require_able(name, value, "__fspath__", "the name of a file")
 
 
 def require_latlon(lat: float, lon: float) -> tuple[float, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 
+from .errors import require_path
 from .metric import AnyMetric
 from .metric.file import load as load_file
 from .tiles.metric import is_tiled, open_tiles
@@ -17,4 +18,5 @@ def load(path: str | os.PathLike[str]) -> AnyMetric:
 
     A folder (or an address that fsspec knows) holds a metric in tiles, which are read when they are needed.
     """
+    require_path("path", path)
     return open_tiles(path) if is_tiled(path) else load_file(path)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..errors import InputError, require_choice
+from ..errors import InputError, require_able, require_choice
 from ..levels import FloatArray, IntArray
 from ..locations import Grid
 from ..sources.checkins import Checkins
@@ -62,6 +62,7 @@ def prior_from_checkins(checkins: Checkins, grid: Grid, *, count: str = "visits"
     `count`: "visits" counts each user at each place once, "checkins" counts every row. `places`: "id", "cell" or "auto"
     (ids where every row has one).
     """
+    require_able("checkins", checkins, "has_places", "check-ins (ge.read_checkins reads them)")
     require_choice("count", count, COUNTING)
     require_choice("places", places, ("auto", "id", "cell"))
     if len(checkins) == 0:

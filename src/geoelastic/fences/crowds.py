@@ -14,7 +14,7 @@ import numpy.typing as npt
 from scipy.ndimage import distance_transform_edt, label
 
 from ..area import Area
-from ..errors import InputError, require_choice, require_latlon, require_nonnegative, require_positive
+from ..errors import InputError, require_able, require_choice, require_latlon, require_nonnegative, require_positive
 from ..levels import FloatArray
 from ..locations import Grid
 
@@ -80,6 +80,7 @@ def area_crowd(lat: float, lon: float, *, area_km2: float = 1.0, margin_m: float
 
 def metric_crowd(metric: _Weighed, amount: float = 4.0, *, margin_m: float = 300) -> Crowd:
     """So many units of the privacy mass of a metric; one unit is what a disc of r_small holds in the city."""
+    require_able("metric", metric, "mass", "a metric (ge.load reads one from a file)")
     cells = (np.asarray(metric.mass) / metric.locations.area_cells)[metric.locations.owner]
     # mass is a + b q: where it is twice the least of the map there is something
     return Crowd(

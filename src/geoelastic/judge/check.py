@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import FileError, require_count
+from ..errors import FileError, require_able, require_count
 from ..levels import LEVEL_BITS, IntArray
 from ..mechanism.elastic import ElasticMechanism
 from ..mechanism.portable import load_mechanism
@@ -49,6 +49,12 @@ def verify(
     in plain words; `facts`: the same as data; `faults`: what does not hold; `short`: in what the claim is less than
     the policy (the README's promise if none is given). The other entries are those of the metric's certificate.
     """
+    require_able(
+        "subject",
+        subject,
+        "metric" if hasattr(subject, "metric") else "whole",
+        "a metric (ge.load reads one from a file)",
+    )
     if sample is not None:
         require_count("sample", sample)
     metric, measure, output = parts_of(subject)

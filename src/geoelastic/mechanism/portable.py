@@ -7,7 +7,7 @@ import os
 from dataclasses import replace
 from typing import Any
 
-from ..errors import FileError, InputError
+from ..errors import FileError, InputError, require_able, require_path
 from ..metric.portable import portable_bytes, read_portable
 from ..store import write_bytes
 from .elastic import ElasticMechanism
@@ -31,6 +31,7 @@ def mechanism_bytes(mechanism: ElasticMechanism) -> bytes:
 
 def save_mechanism(mechanism: ElasticMechanism, path: str | os.PathLike[str]) -> int:
     """Write a mechanism as a ``.geox`` file, atomically; returns its size in bytes."""
+    require_able("mechanism", mechanism, "output", "an ElasticMechanism")
     content = mechanism_bytes(mechanism)
     write_bytes(path, content)
     return len(content)
@@ -38,6 +39,7 @@ def save_mechanism(mechanism: ElasticMechanism, path: str | os.PathLike[str]) ->
 
 def load_mechanism(path: str | os.PathLike[str]) -> ElasticMechanism:
     """The mechanism of a ``.geox`` file, with the very measure and heights that are in it."""
+    require_path("path", path)
     metric, head, arrays = read_portable(path)
     try:
         return ElasticMechanism.from_measure(metric, arrays["measure"], output=head["output"])

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from .. import _kernels as kernels
 from ..area import Area
-from ..errors import InputError, OutsideError
+from ..errors import InputError, OutsideError, require_able
 from ..locations import Grid, Locations
 from .ascent import carry_rise
 from .build import certified
@@ -52,6 +52,7 @@ def extract(
     `info["extract"]` states the box, how many locations were moved to the frame, and what asking for the region
     reveals.
     """
+    require_able("metric", metric, "near", "a metric (ge.load reads one from a file)")
     part, (south, west) = metric.near(area)
     box = _whole_box(part.locations, _box(part.grid, area))
     cut = _cut(part, box)

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import CheckError, InputError
+from ..errors import CheckError, InputError, require_able
 from ..levels import LEVEL_UNIT, FloatArray, IntArray
 from ..progress import Bar, progress_bar
 from .interface import AnyMetric
@@ -67,6 +67,7 @@ def sharpen(
     Cost: about ten bounded searches from each location, linear in their number. After each pass the heights go to
     `keep`; `begin` goes on from such heights. The result is the same for any number of workers.
     """
+    require_able("metric", metric, "whole", "a metric (ge.load reads one from a file)")
     metric = metric.whole()
     if not metric.by_paths:
         raise InputError("only a metric that has a graph can be sharpened")

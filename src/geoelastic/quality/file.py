@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..area import Area
-from ..errors import FileError, InputError
+from ..errors import FileError, InputError, require_path
 from ..levels import FloatArray
 from ..locations import Grid
 from ..store.atomic import writing
@@ -34,6 +34,7 @@ _GEO = {
 
 def save_quality(quality: Quality, path: str | Path) -> None:
     """Write the cells that have any quality; the others are 0."""
+    require_path("path", path)
     if Path(path).suffix != ".parquet":
         raise InputError(f"a quality is written to a .parquet file, got {Path(path).name!r}")
     grid, area = quality.grid, quality.grid.area
@@ -80,6 +81,7 @@ def is_quality_file(path: str | Path) -> bool:
 
 def load_quality(path: str | Path) -> Quality:
     """What `save_quality` wrote."""
+    require_path("path", path)
     if not Path(path).is_file():
         raise FileError(f"{path}: there is no such file")
     try:

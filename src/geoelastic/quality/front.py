@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..area import Area
-from ..errors import InputError, require_positive
+from ..errors import InputError, require_path, require_positive
 from ..locations import Grid
 from ..sources.osm import OSM_SUFFIXES
 from ..sources.postgis import is_postgres
@@ -116,6 +116,7 @@ def quality_from_osm(
 
     Options: `at`, `prior`, `progress`, as of `quality_from_source`.
     """
+    require_path("path", path)
     if not str(path).lower().endswith(OSM_SUFFIXES):
         raise InputError(f"'path' must end with one of {', '.join(OSM_SUFFIXES)}, got {Path(path).name!r}")
     return quality_from_source(path, area, cell_m, recipe, at=at, prior=prior, progress=progress)
@@ -132,7 +133,7 @@ def quality_from_postgis(
     progress: bool = False,
 ) -> Quality:
     """q(x) from a database that osm2pgsql filled (default schema); options as of `quality_from_osm`."""
-    if not is_postgres(dsn):
+    if not is_postgres(str(dsn)):
         raise InputError("'dsn' must begin with postgresql://")
     return quality_from_source(dsn, area, cell_m, recipe, at=at, prior=prior, progress=progress)
 

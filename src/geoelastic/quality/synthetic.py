@@ -174,7 +174,7 @@ def synthetic_quality(
     The landscape is stretched to `rows` x `cols` cells of `cell_m` metres around `origin` = (lat, lon); another
     `seed` gives another landscape of the same kind. `even` has q = 1 in every cell.
     """
-    name = require_choice("name", name.removeprefix("synthetic:"), SYNTHETIC_NAMES)
+    name = require_choice("name", str(name).removeprefix("synthetic:"), SYNTHETIC_NAMES)
     kind = _MAPS[name]
     rows = kind.rows if rows is None else require_count("rows", rows)
     cols = kind.cols if cols is None else require_count("cols", cols)

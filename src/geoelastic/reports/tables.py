@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import InputError
+from ..errors import InputError, require_path
 from ..levels import IntArray
 from ..progress import progress_bar
 from ..randomness import RandomSource
@@ -83,6 +83,7 @@ def sanitize_file(
     `before_release` is called with the tally and the true locations by user (or their number, without a map) when all
     reports are made and none is public yet: a ledger is charged there.
     """
+    require_path("source", source)
     asked = [] if users is None or tells_place(users, keep) else [users]
     reader = open_stream(source, lat=lat, lon=lon, keep=[*keep, *asked])
     layout, seeded = reader.layout, _is_seeded(rng)

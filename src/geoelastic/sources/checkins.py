@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 
-from ..errors import FileError, InputError, require_choice
+from ..errors import FileError, InputError, require_choice, require_path
 from ..levels import FloatArray, IntArray
 
 __all__ = ["FORMATS", "Checkins", "read_checkins"]
@@ -101,6 +101,7 @@ def read_checkins(path: str | Path, *, format: str = "auto", columns: Mapping[st
     the first line. `columns` says which column of a table holds lat, lon, user, place or time where the usual names do
     not. A CSV without a header must have exactly two columns, lat and lon.
     """
+    require_path("path", path)
     path = Path(path)
     require_choice("format", format, FORMATS)
     if not path.is_file():

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from .. import __version__
-from ..errors import CheckError, InputError
+from ..errors import CheckError, InputError, require_able
 from ..levels import IntArray, mass_to_units
 from ..mass import Mass, Quadratic, Requirement
 from ..metric.build import DEFAULT_L_FROM, _frame_cells, _require_mass
@@ -102,6 +102,7 @@ def make_tile_plan(
     ascent: bool = True,
 ) -> TilePlan:
     """The plan of a tiled build; refuses what cannot be built."""
+    require_able("mass", mass, "cells", "a mass (ge.mass_from_quality or ge.Mass.from_array makes one)")
     plan = TilePlan(
         mass.grid, tile, requirement.to_dict(), l_from, l_top, _frame_cells(mass.grid, frame), ascent=ascent
     )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import __version__
-from ..errors import InputError, require_nonnegative
+from ..errors import InputError, require_nonnegative, require_path
 from ..levels import FloatArray, mass_to_units
 from ..mass import Mass
 from ..quality import Quality
@@ -49,6 +49,7 @@ def update_tiles(
     many tiles were taken over and the largest change among them. Edges are raised and heights found for all of the map
     again: a change here can be felt there.
     """
+    require_path("output", output)
     tolerance = require_nonnegative("tolerance", tolerance)
     metric = open_tiles(output)
     if mass.grid != metric.grid:

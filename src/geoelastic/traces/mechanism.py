@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..accounts.accounting import DELTA, Cost, rho_to_epsilon
-from ..errors import FrameError, InputError, require_positive
+from ..errors import FrameError, InputError, require_able, require_positive
 from ..levels import UNREACHABLE, FloatArray, IntArray, units_to_level
 from ..metric.measures import output_measure
 from ..metric.weights import make_weights
@@ -60,6 +60,7 @@ class TraceMechanism:
         moves_per_day: float = 2, habit: float = 0.5, block_hours: float = 24, on_last: float = 0.0,
     ) -> None:  # fmt: skip
         inner = getattr(mechanism, "mechanism", mechanism)
+        require_able("mechanism", inner, "metric", "a mechanism over a map, such as ElasticMechanism")
         self.metric = inner.metric
         self.measure: IntArray = (
             inner.measure if hasattr(inner, "measure") else output_measure(self.metric, inner.output)
