@@ -249,12 +249,33 @@ def test_signatures_are_spelt_out():
 @pytest.mark.parametrize(
     "name",
     [
-        "ElasticMechanism", "LiveTrace", "Remapped", "Sticky", "TraceMechanism", "build_metric", "build_tiles", "extract",
-        "load", "load_mechanism", "load_quality", "mass_from_quality", "metric_crowd", "prior_from_checkins",
-        "quality_from_osm", "quality_from_postgis", "read_checkins", "sanitize_file", "sanitize_frame", "save_mechanism",
-        "save_quality", "sharpen", "synthetic_quality", "update_tiles", "verify",
+        "ElasticMechanism",
+        "LiveTrace",
+        "Remapped",
+        "Sticky",
+        "TraceMechanism",
+        "build_metric",
+        "build_tiles",
+        "extract",
+        "load",
+        "load_mechanism",
+        "load_quality",
+        "mass_from_quality",
+        "metric_crowd",
+        "prior_from_checkins",
+        "quality_from_osm",
+        "quality_from_postgis",
+        "read_checkins",
+        "sanitize_file",
+        "sanitize_frame",
+        "save_mechanism",
+        "save_quality",
+        "sharpen",
+        "synthetic_quality",
+        "update_tiles",
+        "verify",
     ],
-)  # fmt: skip
+)
 def test_no_public_name_answers_the_wrong_kind_with_a_fault_of_its_own(name, wrong):
     function = getattr(ge, name)
     needed = [part for part in inspect.signature(function).parameters.values() if part.default is part.empty]

@@ -49,12 +49,7 @@ def verify(
     in plain words; `facts`: the same as data; `faults`: what does not hold; `short`: in what the claim is less than
     the policy (the README's promise if none is given). The other entries are those of the metric's certificate.
     """
-    require_able(
-        "subject",
-        subject,
-        "metric" if hasattr(subject, "metric") else "whole",
-        "a metric (ge.load reads one from a file)",
-    )
+    require_able("subject", getattr(subject, "metric", subject), "whole", "a metric (ge.load reads one) or a mechanism")
     if sample is not None:
         require_count("sample", sample)
     metric, measure, output = parts_of(subject)
