@@ -145,7 +145,7 @@ def test_bad_parquet(tmp_path: Path) -> None:
     for geo, message in [
         (b"{", "must follow GeoParquet"),
         (b'{"primary_column": "geometry", "columns": {}}', "must follow GeoParquet"),
-        (b'{"primary_column": "geometry", "columns": {"geometry": {"encoding": "point"}}}', "encoded as WKB"),
+        (b'{"primary_column": "geometry", "columns": {"geometry": {"encoding": "polygon"}}}', "must be points"),
     ]:
         parquet.write_table(table.replace_schema_metadata({b"geo": geo}), path)
         with pytest.raises(InputError, match=message):

@@ -200,7 +200,7 @@ def test_pyarrow_in_pyarrow_out(mechanism: ge.ElasticMechanism, places: tuple[np
     assert result.column_names == ["lon", "lat", "n"]
     assert result["n"].equals(table["n"])
     assert json.loads(result.schema.metadata[b"geoelastic"])["seeded"] is False
-    with pytest.raises(InputError, match="must be a pandas, GeoPandas or pyarrow table, got a list"):
+    with pytest.raises(InputError, match="must be a pandas, GeoPandas, Polars or pyarrow table, got a list"):
         mechanism.sanitize_frame([1, 2])
 
 

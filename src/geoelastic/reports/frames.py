@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pandas, GeoPandas and pyarrow tables seen in one way: places out, reports in, the same type again."""
+"""pandas, GeoPandas, Polars and pyarrow tables seen in one way: places out, reports in, the same type again."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..levels import FloatArray
-from ..sources.streams import find_place_columns, numbers
+from ..sources.streams import find_place_columns, numbers, point_columns
 
 __all__ = ["FrameView", "open_frame"]
 
@@ -30,12 +30,15 @@ class FrameView(Protocol):
 def open_frame(frame: Any, *, lat: str | None = None, lon: str | None = None) -> FrameView:
     """The view that suits the type of `frame`."""
     if hasattr(frame, "combine_chunks") and hasattr(frame, "schema"):
-        return _Arrow(frame, lat, lon)
+        geometry = _geoarrow(frame.schema) if lat is None and lon is None else None
+        return _Arrow(frame, lat, lon) if geometry is None else _GeoArrow(frame, geometry)
+    if hasattr(frame, "to_arrow") and hasattr(frame, "with_columns"):
+        return _Polars(frame, lat, lon)
     if hasattr(frame, "geometry") and hasattr(frame, "crs") and lat is None and lon is None:
         return _GeoPandas(frame)
-    if hasattr(frame, "columns") and hasattr(frame, "iloc"):
+    if hasattr(frame, "iloc") and hasattr(frame, "columns"):
         return _Pandas(frame, lat, lon)
-    raise InputError(f"a table must be a pandas, GeoPandas or pyarrow table, got a {type(frame).__name__}")
+    raise InputError(f"a table must be a pandas, GeoPandas, Polars or pyarrow table, got a {type(frame).__name__}")
 
 
 class _Pandas:
@@ -111,3 +114,97 @@ class _Arrow:
             result = result.set_column(result.column_names.index(name), name, pa.array(values))
         metadata = dict(self._table.schema.metadata or {}) | {_NOTE.encode(): json.dumps(note).encode()}
         return result.drop_columns(dropped).replace_schema_metadata(metadata)
+
+
+class _Polars:
+    """By way of Arrow. A Polars frame has nowhere to put a note, so it gets none."""
+
+    def __init__(self, frame: Any, lat: str | None, lon: str | None) -> None:
+        self._table = _Arrow(frame.to_arrow(), lat, lon)
+        self._make = type(frame)
+        self.others = self._table.others
+
+    def latlon(self) -> tuple[FloatArray, FloatArray]:
+        return self._table.latlon()
+
+    def rebuilt(self, kept: Any, lat: FloatArray, lon: FloatArray, dropped: list[str], note: dict[str, Any]) -> Any:
+        table = self._table.rebuilt(kept, lat, lon, dropped, note)
+        return self._make(table.replace_schema_metadata(None))
+
+
+def _geoarrow(schema: Any) -> str | None:
+    """The first column of points that GeoArrow's extension types mark."""
+    for field in schema:
+        kind = (field.metadata or {}).get(b"ARROW:extension:name", b"").decode()
+        if (kind or getattr(field.type, "extension_name", "")) in ("geoarrow.point", "geoarrow.wkb"):
+            return str(field.name)
+    return None
+
+
+class _GeoArrow:
+    """A column of points as GeoArrow has it, in any reference system, which is kept, as is the encoding."""
+
+    def __init__(self, table: Any, geometry: str) -> None:
+        self._table, self._geometry = table, geometry
+        self.others = [n for n in table.column_names if n != geometry]
+        field = table.schema.field(geometry)
+        about = (field.metadata or {}).get(b"ARROW:extension:metadata") or b"{}"
+        if hasattr(field.type, "extension_name"):
+            about = field.type.__arrow_ext_serialize__()
+        self._forth, self._back = _transforms(about)
+
+    def latlon(self) -> tuple[FloatArray, FloatArray]:
+        column = self._table.column(self._geometry).combine_chunks()
+        x, y = point_columns(getattr(column, "storage", column), where="the table")
+        if self._forth is not None:
+            x, y = self._forth.transform(x, y)
+        return np.asarray(y), np.asarray(x)
+
+    def rebuilt(self, kept: Any, lat: FloatArray, lon: FloatArray, dropped: list[str], note: dict[str, Any]) -> Any:
+        import pyarrow as pa
+        import shapely
+
+        x, y = (lon, lat) if self._back is None else self._back.transform(lon, lat)
+        field = self._table.schema.field(self._geometry)
+        storage = getattr(field.type, "storage_type", field.type)
+        if pa.types.is_struct(storage):
+            fields = [storage.field(k) for k in range(2)]
+            points = pa.StructArray.from_arrays([pa.array(np.asarray(part)) for part in (x, y)], fields=fields)
+        elif pa.types.is_fixed_size_list(storage):
+            points = pa.FixedSizeListArray.from_arrays(pa.array(np.column_stack([x, y]).ravel()), type=_flat(storage))
+        else:
+            points = pa.array(shapely.to_wkb(shapely.points(x, y)), storage)
+        if hasattr(field.type, "storage_type"):
+            points = pa.ExtensionArray.from_storage(field.type, points)
+        result = self._table.filter(pa.array(kept))
+        made = pa.field(self._geometry, points.type, metadata=field.metadata)
+        result = result.set_column(result.column_names.index(self._geometry), made, points)
+        # what a schema says of its geometries (boxes, types) was said of the true places
+        metadata = {k: v for k, v in (self._table.schema.metadata or {}).items() if k not in (b"geo", b"pandas")}
+        metadata |= {_NOTE.encode(): json.dumps(note).encode()}
+        return result.drop_columns(dropped).replace_schema_metadata(metadata)
+
+
+def _flat(storage: Any) -> Any:
+    """A list of two numbers a point, called as those of `storage` are, whose third, if there is one, is a height."""
+    import pyarrow as pa
+
+    return storage if storage.list_size == 2 else pa.list_(pa.field("xy", pa.float64(), nullable=False), 2)
+
+
+def _transforms(about: bytes) -> tuple[Any, Any]:
+    """To degrees and back again; None for both if no reference system is named, or it is that of degrees."""
+    from pyproj import CRS, Transformer
+    from pyproj.exceptions import CRSError
+
+    try:
+        named = json.loads(about or b"{}").get("crs")
+        crs = CRS.from_user_input(named) if named else CRS.from_epsg(4326)
+    except (ValueError, AttributeError, TypeError, CRSError):
+        raise InputError("the table: the reference system of its geometry is not known") from None
+    if crs.equals(CRS.from_epsg(4326), ignore_axis_order=True):
+        return None, None
+    return (
+        Transformer.from_crs(crs, "EPSG:4326", always_xy=True),
+        Transformer.from_crs("EPSG:4326", crs, always_xy=True),
+    )

@@ -45,12 +45,13 @@ def sanitize_frame(
     keep: Collection[str] = (KEEP_ALL,),
     rng: RandomSource | None = None,
 ) -> Any:
-    """A pandas, GeoPandas or pyarrow table with every place replaced by a report; the same type comes out.
+    """A pandas, GeoPandas, Polars or pyarrow table with every place replaced by a report; the same type comes out.
 
-    The place is the active geometry of a GeoDataFrame (points, in any reference system, which is kept) or two
-    columns, found by their names or given as `lat` and `lon`. Other columns stay as they are: those that may tell the
-    place (an address, an altitude) are named in the result's note, and `keep=()` leaves them out. The note is
-    ``attrs["geoelastic"]`` (pandas) or the metadata ``geoelastic`` of the schema (pyarrow): the tally, and `seeded`.
+    The place is the active geometry of a GeoDataFrame or a GeoArrow column (points, in any reference system, which is
+    kept) or two columns, found by their names or given as `lat` and `lon`. Other columns stay as they are: those that
+    may tell the place (an address, an altitude) are named in the result's note, and `keep=()` leaves them out. The
+    note is ``attrs["geoelastic"]`` (pandas) or the metadata ``geoelastic`` of the schema (pyarrow): the tally, and
+    `seeded`.
     """
     view = open_frame(frame, lat=lat, lon=lon)
     reports = Placement(mechanism, outside).report(*view.latlon(), rng=rng)

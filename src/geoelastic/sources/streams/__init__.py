@@ -7,9 +7,10 @@
 | ``.parquet``, ``.geoparquet`` | columns, or the primary geometry | the same |
 | ``.geojson``, ``.json``, ``.geojsonl``, ``.ndjson`` | point features | point features |
 | ``.gpx`` | points with their time | the same lines of points |
+| ``.gpkg``, ``.fgb``, ``.shp``, ``.shz`` | points of the only layer | points (Shapefile: ``.shz``) |
 
-All but Parquet may be compressed (``.gz``). Any of them can be read and any other written. Files are written under a
-temporary name and take their place only when complete.
+All but Parquet and those of the last row may be compressed (``.gz``). Any of them can be read and any other written.
+Files are written under a temporary name and take their place only when complete.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ from ...store.atomic import writing
 from .columns import KEEP_ALL, SEEDED_COLUMN, Batch, Layout, find_place_columns, numbers, tells_place
 from .geojsonfile import GeoJsonReader, GeoJsonWriter
 from .gpxfile import GpxReader, GpxWriter
-from .parquetfile import ParquetReader, ParquetWriter
+from .parquetfile import ParquetReader, ParquetWriter, point_columns
 from .textfile import CsvReader, CsvWriter
+from .vectorfile import VECTOR_SUFFIXES, VectorReader, VectorWriter
 
 __all__ = [
     "KEEP_ALL",
@@ -39,6 +41,7 @@ __all__ = [
     "find_place_columns",
     "numbers",
     "open_stream",
+    "point_columns",
     "tells_place",
     "write_stream",
 ]
@@ -54,9 +57,10 @@ _FORMATS: dict[str, tuple[Any, Any]] = {
     ".geojsonl": (GeoJsonReader, GeoJsonWriter),
     ".ndjson": (GeoJsonReader, GeoJsonWriter),
     ".gpx": (GpxReader, GpxWriter),
+    **dict.fromkeys(VECTOR_SUFFIXES, (VectorReader, VectorWriter)),
 }
 STREAM_SUFFIXES = tuple(_FORMATS)
-_UNCOMPRESSED = (".parquet", ".geoparquet")
+_UNCOMPRESSED = (".parquet", ".geoparquet", *VECTOR_SUFFIXES)
 
 
 class Reader(Protocol):
@@ -109,7 +113,7 @@ def _suffix(path: Path) -> str:
     if suffix == ".gz":
         suffix = Path(path.stem).suffix.lower()
         if suffix in _UNCOMPRESSED:
-            raise InputError(f"{path.name}: Parquet is compressed inside; it must not be called .gz")
+            raise InputError(f"{path.name}: a {suffix} file is read in place; it must not be called .gz")
     if suffix not in _FORMATS:
         raise InputError(f"{path.name}: a table of places must be one of {', '.join(STREAM_SUFFIXES)}")
     return suffix

@@ -2,7 +2,8 @@
 """Parquet and GeoParquet, some rows at a time.
 
 A GeoParquet file is read through its primary geometry, in whatever coordinate reference system, and written in degrees
-(OGC:CRS84). Its bounding boxes describe the true places and are left out.
+(OGC:CRS84). Its bounding boxes, also those of each row (GeoParquet 1.1), describe the true places and are left out.
+Geometries are WKB, or points in GeoArrow's own encoding (1.1).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ...levels import FloatArray
 from .columns import Batch, Layout, find_place_columns, numbers, tells_place
 from .plumbing import DEGREE_DECIMALS
 
-__all__ = ["ParquetReader", "ParquetWriter"]
+__all__ = ["ParquetReader", "ParquetWriter", "point_columns"]
 
 _BATCH_ROWS = 1 << 16
 
@@ -36,12 +37,13 @@ class ParquetReader:
         schema = self._file.schema_arrow
         self._geometry: str | None = None
         self._to_degrees: Any = None
+        covering: set[str] = set()
         if lat is None and lon is None:
-            self._geometry, self._to_degrees = _geometry(schema, path.name)
+            self._geometry, self._to_degrees, covering = _geometry(schema, path.name)
         if self._geometry is None:
             self.lat, self.lon = find_place_columns(schema.names, lat, lon, where=path.name)
         place = {self._geometry} if self._geometry is not None else {self.lat, self.lon}
-        self.withheld = [n for n in schema.names if n not in place and tells_place(n, keep)]
+        self.withheld = [n for n in schema.names if n in covering or (n not in place and tells_place(n, keep))]
         order = tuple(n for n in schema.names if n not in self.withheld)
         rest = pa.schema(
             [schema.field(n) for n in order if n not in place], metadata=_plain_metadata(schema, self.withheld)
@@ -77,13 +79,7 @@ class ParquetReader:
         if self._geometry is None:
             lat, lon = (numbers(table.column(n), name=n, where=self._path.name) for n in (self.lat, self.lon))
             return lat, lon
-        try:
-            points = shapely.from_wkb(np.array(table.column(self._geometry).to_pylist(), dtype=object))
-        except (shapely.errors.ShapelyError, TypeError, ValueError):
-            raise InputError(f"{self._path.name}: every geometry must be a point as WKB") from None
-        if not np.all((shapely.get_type_id(points) == shapely.GeometryType.POINT) | shapely.is_missing(points)):
-            raise InputError(f"{self._path.name}: every geometry must be a point")
-        x, y = shapely.get_x(points), shapely.get_y(points)
+        x, y = point_columns(table.column(self._geometry), where=self._path.name)
         if self._to_degrees is not None:
             x, y = self._to_degrees.transform(x, y)
         return np.asarray(y, dtype=np.float64), np.asarray(x, dtype=np.float64)
@@ -103,7 +99,7 @@ class ParquetWriter:
         metadata = dict(layout.rest.metadata or {})
         if layout.geometry is not None:
             column = {"encoding": "WKB", "geometry_types": ["Point"]}
-            geo = {"version": "1.0.0", "primary_column": layout.geometry, "columns": {layout.geometry: column}}
+            geo = {"version": "1.1.0", "primary_column": layout.geometry, "columns": {layout.geometry: column}}
             metadata[b"geo"] = json.dumps(geo).encode()
         self._schema = pa.schema(fields, metadata=metadata or None)
         self._writer = parquet.ParquetWriter(path, self._schema)
@@ -146,8 +142,28 @@ def _plain_metadata(schema: Any, withheld: list[str]) -> dict[bytes, bytes] | No
     return kept or None
 
 
-def _geometry(schema: Any, where: str) -> tuple[str | None, Any]:
-    """The primary geometry column and the way from its reference system to degrees (None if it is in degrees)."""
+def point_columns(column: Any, *, where: str) -> tuple[FloatArray, FloatArray]:
+    """(x, y) of a column of points, WKB or GeoArrow's (a struct, or a list of fixed size); NaN where there is none."""
+    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    try:
+        if pa.types.is_struct(array.type):
+            x, y = (np.array(part.to_pylist(), dtype=np.float64) for part in array.flatten()[:2])
+            return x, y
+        if pa.types.is_fixed_size_list(array.type):
+            pairs = [(np.nan, np.nan) if pair is None else pair[:2] for pair in array.to_pylist()]
+            both = np.array(pairs, dtype=np.float64).reshape(-1, 2)
+            return both[:, 0], both[:, 1]
+        points = shapely.from_wkb(np.array(array.to_pylist(), dtype=object))
+    except (shapely.errors.ShapelyError, TypeError, ValueError):
+        raise InputError(f"{where}: every geometry must be a point, as WKB or as GeoArrow has it") from None
+    if not np.all((shapely.get_type_id(points) == shapely.GeometryType.POINT) | shapely.is_missing(points)):
+        raise InputError(f"{where}: every geometry must be a point")
+    return shapely.get_x(points), shapely.get_y(points)
+
+
+def _geometry(schema: Any, where: str) -> tuple[str | None, Any, set[str]]:
+    """The primary geometry column, the way from its reference system to degrees (None if it is in degrees), and the
+    columns that hold bounding boxes of rows."""
     from pyproj import CRS, Transformer
     from pyproj.exceptions import CRSError
 
@@ -155,15 +171,15 @@ def _geometry(schema: Any, where: str) -> tuple[str | None, Any]:
         meta = json.loads((schema.metadata or {}).get(b"geo", b"{}"))
         name = meta.get("primary_column")
         if name is None or name not in schema.names:
-            return None, None
+            return None, None, set()
         spec = meta["columns"][name]
+        boxes = [(column.get("covering") or {}).get("bbox") or {} for column in meta["columns"].values()]
+        covering = {str(path[0]) for box in boxes for path in box.values()}
         crs = CRS.from_user_input(spec.get("crs") or "OGC:CRS84")
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, CRSError):
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, CRSError):
         raise InputError(f"{where}: its note about geometries (key 'geo') must follow GeoParquet") from None
-    if spec.get("encoding") != "WKB":
-        raise InputError(
-            f"{where}: GeoParquet geometries must be encoded as WKB, got {str(spec.get('encoding'))[:20]!r}"
-        )
+    if spec.get("encoding") not in ("WKB", "point"):
+        raise InputError(f"{where}: GeoParquet geometries must be points, as WKB or in their own encoding")
     if crs.equals(CRS.from_epsg(4326), ignore_axis_order=True):
-        return name, None
-    return name, Transformer.from_crs(crs, "EPSG:4326", always_xy=True)
+        return name, None, covering
+    return name, Transformer.from_crs(crs, "EPSG:4326", always_xy=True), covering
