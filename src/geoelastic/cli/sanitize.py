@@ -18,7 +18,9 @@ _GUARD = ("low", "medium", "high")
 @click.argument("file", required=False)
 @click.option("--lat", type=DEGREES, help="Latitude of one place.")
 @click.option("--lon", type=DEGREES, help="Longitude of one place.")
-@click.option("--input", "source", metavar="T", help="A table of places: CSV, Parquet, GeoJSON, GPX, .gpkg, .fgb, .shp.")
+@click.option(
+    "--input", "source", metavar="T", help="A table of places: CSV, Parquet, GeoJSON, GPX, .gpkg, .fgb or .shp."
+)
 @click.option("-o", "--output", metavar="T", help="The table to write, in any of these formats.")
 @click.option(
     "--mechanism",
