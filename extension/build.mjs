@@ -39,7 +39,10 @@ function manifest(browser) {
       ? { background: { service_worker: "worker.js" }, minimum_chrome_version: "120", incognito: "split" }
       : {
           background: { scripts: ["worker.js"] },
-          browser_specific_settings: { gecko: { id: "geoelastic@geoelastic.org", strict_min_version: "128.0", data_collection_permissions: { required: ["none"] } } },
+          browser_specific_settings: {
+            gecko: { id: "geoelastic@geoelastic.org", strict_min_version: "140.0", data_collection_permissions: { required: ["none"] } },
+            gecko_android: { strict_min_version: "142.0" },
+          },
         }),
   };
 }
@@ -49,7 +52,7 @@ async function make(browser) {
   await rm(target, { recursive: true, force: true });
   await mkdir(join(target, "vendor"), { recursive: true });
   await build({
-    entryPoints: SCRIPTS.map((name) => join(HERE, "src", `${name}.js`)), outdir: target, bundle: true, format: "iife", target: ["chrome120", "firefox128"],
+    entryPoints: SCRIPTS.map((name) => join(HERE, "src", `${name}.js`)), outdir: target, bundle: true, format: "iife", target: ["chrome120", "firefox140"],
     legalComments: "none", logLevel: "warning", charset: "utf8", plugins: [pageModules],
   });
   await writeFile(join(target, "manifest.json"), `${JSON.stringify(manifest(browser), null, 2)}\n`);

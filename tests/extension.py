@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 EXTENSION = ROOT / "extension"
 DIST = EXTENSION / "dist"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+FIREFOX = shutil.which("firefox-esr") or shutil.which("firefox")
 NPM = shutil.which("npm")
 #: Not the middle of a cell, so that no report can be it.
 HERE = (48.85671234, 2.33871234)
@@ -141,6 +142,15 @@ def built() -> Path:
         )
     subprocess.run(["node", "build.mjs"], cwd=EXTENSION, check=True, capture_output=True, timeout=120)
     return DIST / "chromium"
+
+
+def more_tools() -> Path:
+    """The linter and the driver for Firefox, which are large: fetched once, for tests behind --more."""
+    folder = EXTENSION / "more"
+    if not (folder / "node_modules" / "web-ext").is_dir():
+        fetch = [str(NPM), "ci", "--no-audit", "--no-fund", "--ignore-scripts"]
+        subprocess.run(fetch, cwd=folder, check=True, capture_output=True, timeout=900)
+    return folder
 
 
 class Visitor:

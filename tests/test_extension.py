@@ -23,7 +23,20 @@ import extension
 import geoelastic as ge
 import test_packs
 import vectors
-from extension import CHROMIUM, DIST, ELSEWHERE, EXTENSION, HERE, NPM, Site, Visitor, holds_a_place, positions, visitor
+from extension import (
+    CHROMIUM,
+    DIST,
+    ELSEWHERE,
+    EXTENSION,
+    FIREFOX,
+    HERE,
+    NPM,
+    Site,
+    Visitor,
+    holds_a_place,
+    positions,
+    visitor,
+)
 from geoelastic.mechanism.portable import load_mechanism
 from geoelastic.mechanism.sticky import Sticky
 from geoelastic.packs import make_pack, read_catalogue
@@ -439,3 +452,32 @@ def test_everything_is_deleted(playwright: Playwright, site: Site, profile: Path
         assert one.kept().get("key") != kept["key"]
         assert "settings" not in one.kept()
         assert one.asked(site.home) == ["error", 2]
+
+
+if MORE:  # not skipped elsewhere, but not there: a skipped test of a browser is a failure in CI
+
+    def test_the_linter_of_the_stores_has_nothing_to_say(profile: Path) -> None:
+        tool = extension.more_tools() / "node_modules/web-ext/bin/web-ext.js"
+        command = ["node", str(tool), "lint", "-s", str(DIST / "firefox"), "--no-config-discovery", "-o", "json"]
+        told = json.loads(subprocess.run(command, capture_output=True, text=True, check=False, timeout=300).stdout)
+        assert told["errors"] == []
+        # the map library sets innerHTML, which we give no text of others
+        assert {found["file"] for found in told["warnings"]} <= {"vendor/leaflet.js"}
+
+    @pytest.mark.skipif(FIREFOX is None, reason="Firefox is not installed")
+    def test_the_same_in_firefox(profile: Path, site: Site) -> None:
+        extension.more_tools()
+        done = subprocess.run(
+            ["node", "more/firefox.mjs", site.home, str(vectors.SHARP)], cwd=EXTENSION, capture_output=True, text=True,
+            env=os.environ | {"PLACE": json.dumps(HERE), "FIREFOX": str(FIREFOX)}, timeout=300, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        told = json.loads(done.stdout)
+        assert (told["without"], told["nothing"]) == (["error", 2], ["error", 1])
+        assert told["with"] == told["again"] == told["strict"]
+        places = {name: positions(got) for name, got in told["ways"].items()}
+        # all of them, also what is open in Chromium
+        assert not any(near(place, HERE) for some in places.values() for place in some)
+        assert sum(bool(some) for some in places.values()) > 40
+        assert near(places["getCurrentPosition"][0], tuple(told["with"]))
+        assert not holds_a_place(json.dumps(told["kept"]))
