@@ -255,7 +255,7 @@ def test_a_table_opens_the_tiles_around_its_places(tmp_path: Path) -> None:
     assert np.array_equal(reports.index, [metric.locate(*place) for place in zip(lat, lon, strict=True)])
     assert metric.grid.area.contains(reports.lat, reports.lon).all()
     assert len(metric.opened) < metric.tiling.n / 2
-    with pytest.raises(FrameError, match="1 in its frame"):
+    with pytest.raises(FrameError, match="in the frame of the map"):
         sanitize_arrays(mechanism, *([part] for part in metric.grid.cell_to_latlon(1, 1)))
     moved = sanitize_arrays(
         mechanism, *([part] for part in metric.grid.cell_to_latlon(1, 1)), outside="snap", rng=SeededRandom(2)
