@@ -98,3 +98,22 @@ def test_an_array_that_must_not_be_written_is_no_second_compilation():
     exponentials(np.array([2.0]))
     assert len(exponentials.compiled.signatures) == before
     assert kernels.when_compiling is _compile.when_compiling
+
+
+@jit
+def test_a_build_compiles_every_kernel_for_one_combination_of_types_only(tmp_path):
+    script = """
+import numpy as np
+import geoelastic as ge
+from geoelastic import _kernels
+from geoelastic._kernels import _compile
+cells = 0.02 + np.random.default_rng(1).random((24, 20)) ** 3
+metric = ge.build_metric(ge.Mass.from_array(cells, cell_m=100, origin=(48.8, 2.3)), l_top=1.1, frame=0.0)
+modules = [value for value in vars(_kernels).values() if hasattr(value, "__file__")]
+known = {k.__name__: k for m in modules for k in vars(m).values() if isinstance(k, _compile.Kernel)}
+done = {name: len(k.compiled.signatures) for name, k in known.items() if "compiled" in vars(k)}
+assert metric.relief is not None and len(done) > 4, done
+print([name for name, number in done.items() if number > 1])
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
