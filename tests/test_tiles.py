@@ -129,6 +129,19 @@ def test_reports_from_a_window_go_by_the_heights_of_the_whole(tiled: TiledMetric
     assert not ge.ElasticMechanism(tiled, output="uniform").sharpened
 
 
+def test_the_least_slope_of_each_tile(tiled: TiledMetric) -> None:
+    """By its definition, edge by edge, in the graph that reports go by."""
+    whole, graph = tiled.whole(), ge.ElasticMechanism(tiled).reporting.graph
+    tail, tip, weight = graph.edges()
+    assert whole.place is not None
+    length = np.floor(np.hypot(*(whole.place[tail] - whole.place[tip]).astype(float).T))
+    slope = weight * 256.0 / (length + 1)
+    for number, tile in enumerate(tiled.content["tiles"]):
+        first, end = tiled.first[number], tiled.first[number + 1]
+        mine = ((tail >= first) & (tail < end)) | ((tip >= first) & (tip < end))
+        assert tile["low_slope"] == pytest.approx(slope[mine].min(), rel=1e-12)
+
+
 def test_heights_that_are_wrong_by_a_little_are_found(folder: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(folder, copy)

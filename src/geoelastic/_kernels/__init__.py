@@ -50,7 +50,7 @@ from .report import largest_difference, report_distances, square_masses
 from .rings import simple_rings
 from .sampling import add_to_shells, find_in_shell, mean_distance, mean_distances, to_first_frontier
 from .tides import TOGETHER, lane_kind, tide, tide_workspace
-from .tiles import assemble, met_flags
+from .tiles import assemble, least_slopes, met_flags
 from .totals import near_totals
 from .traces import FLOOR_SHELLS, SUM_BLOCK, block_sums, filter_steps, trace_weights
 from .verify import adjacency, check_balls
@@ -98,6 +98,7 @@ __all__ = [
     "lanes_expand",
     "largest_difference",
     "least_of_both",
+    "least_slopes",
     "lengths_between",
     "mean_distance",
     "mean_distances",

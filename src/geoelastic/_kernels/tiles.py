@@ -4,7 +4,7 @@
 import numpy as np
 
 from ._compile import kernel
-from .layout import centre_distance
+from .layout import LENGTH_BITS, centre_distance
 from .paths import SETTLED, begin, clear, expand, workspace
 
 
@@ -69,6 +69,21 @@ def is_symmetric(start, index):
             if not back:
                 return False
     return True
+
+
+@kernel
+def least_slopes(start, index, length, kept_start, kept_index, weight):
+    """The least weight by length of each vertex's arcs in a graph of some of the arcs, in the same order; infinite
+    where it has none. A length was rounded down: it is less than the next whole one."""
+    least = np.full(start.size - 1, np.inf)
+    for i in range(start.size - 1):
+        at = start[i]
+        for a in range(kept_start[i], kept_start[i + 1]):
+            while index[at] != kept_index[a]:
+                at += 1
+            slope = weight[a] * float(1 << LENGTH_BITS) / (length[at] + 1.0)
+            least[i] = min(least[i], slope)
+    return least
 
 
 @kernel

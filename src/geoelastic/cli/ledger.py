@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from ..levels import LN2
+from ..metric import AnyMetric
 from ._common import LATLON, geo_command
 from ._types import HOURS, LEVEL
 
@@ -100,7 +101,7 @@ def map_(file: str, at: tuple[float, float], output: str, level: float, delta: f
     return {**figures, "output": output, "text": f"{picture.title}: {picture.note}\n{output}"}
 
 
-def _count(metric: Any, *, reports: int | None, ledger: str | None, user: str) -> tuple[int, float]:
+def _count(metric: AnyMetric, *, reports: int | None, ledger: str | None, user: str) -> tuple[int, float]:
     from ..accounts.accounting import HALF
     from ..accounts.ledger import Ledger
     from ..errors import InputError

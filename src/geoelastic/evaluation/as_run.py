@@ -18,13 +18,13 @@ with the paper's figures and for nothing else.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from ..levels import FloatArray
 from ..locations import Grid
+from ..metric import AnyMetric
 from .adversary import AdversaryError, euclidean_error, loss_error
 from .areas import StudyArea
 from .channel import Channel
@@ -78,7 +78,7 @@ def elastic_as_run(table: DistanceTable, prior: Prior, area: StudyArea) -> AsRun
     )
 
 
-def laplace_as_run(metric: Any, prior: Prior, area: StudyArea, epsilon: float) -> AsRun:
+def laplace_as_run(metric: AnyMetric, prior: Prior, area: StudyArea, epsilon: float) -> AsRun:
     """Planar Laplace: utility without borders, the adversary sees reports moved into the box."""
     merged, places = cell_prior(prior, metric.grid)
     name = "planar Laplace, utility of 'paper-run'"

@@ -17,6 +17,9 @@ import numpy.typing as npt
 
 from ..errors import InputError, require_positive
 from ..levels import UNREACHABLE, FloatArray, IntArray, level_to_units
+from ..mechanism.elastic import ElasticMechanism
+from ..mechanism.sticky import Sticky
+from ..metric import AnyMetric
 from ..metric.measures import output_measure
 from ..metric.weights import HALF, WHOLE, Weights, make_weights
 from ..progress import progress_bar
@@ -44,7 +47,7 @@ class DistanceTable:
     the locations that some input reaches: a small part of a map of half a million.
     """
 
-    metric: Any
+    metric: AnyMetric
     inputs: IntArray
     row_of_place: IntArray
     units: npt.NDArray[np.int32]
@@ -61,7 +64,7 @@ class DistanceTable:
 
 
 def distance_table(
-    metric: Any, prior: Prior, *, cut: float | None = None, workers: int = 2, progress: bool = False
+    metric: AnyMetric, prior: Prior, *, cut: float | None = None, workers: int = 2, progress: bool = False
 ) -> DistanceTable:
     """Distances from the location of every place of the prior. The places must lie on the metric's grid."""
     inputs, rows = np.unique(_locations_of(metric, prior), return_inverse=True)
@@ -76,7 +79,7 @@ def distance_table(
     return DistanceTable(metric, inputs, rows, units, columns, cut)
 
 
-def _all(metric: Any, inputs: IntArray, on_threads: Any) -> tuple[npt.NDArray[np.int32], IntArray]:
+def _all(metric: AnyMetric, inputs: IntArray, on_threads: Any) -> tuple[npt.NDArray[np.int32], IntArray]:
     units = np.empty((len(inputs), metric.n), dtype=np.int32)
 
     def fill(r: int) -> None:
@@ -86,7 +89,7 @@ def _all(metric: Any, inputs: IntArray, on_threads: Any) -> tuple[npt.NDArray[np
     return units, np.arange(metric.n)
 
 
-def _near(metric: Any, inputs: IntArray, cut: float, on_threads: Any) -> tuple[npt.NDArray[np.int32], IntArray]:
+def _near(metric: AnyMetric, inputs: IntArray, cut: float, on_threads: Any) -> tuple[npt.NDArray[np.int32], IntArray]:
     """Distances up to `cut`, and the locations that are that near to some input."""
     found: dict[int, tuple[IntArray, npt.NDArray[np.int32]]] = {}
 
@@ -103,12 +106,12 @@ def _near(metric: Any, inputs: IntArray, cut: float, on_threads: Any) -> tuple[n
     return table, columns
 
 
-def _locations_of(metric: Any, prior: Prior) -> IntArray:
+def _locations_of(metric: AnyMetric, prior: Prior) -> IntArray:
     owner: IntArray = metric.locations.owner.ravel()[prior.cell].astype(np.int64)
     return owner
 
 
-def _outputs(metric: Any, locations: IntArray | slice = slice(None)) -> Outputs:
+def _outputs(metric: AnyMetric, locations: IntArray | slice = slice(None)) -> Outputs:
     side = metric.locations.size[locations].astype(np.int64)
     return Outputs(np.asarray(metric.xy)[locations], side, float(metric.grid.cell_m))
 
@@ -123,7 +126,7 @@ def elastic_channel(
     metric = table.metric
     if table.cut is not None:
         raise InputError("'table' must have no cut: a mechanism with a guarantee reports everywhere")
-    measure, cells = output_measure(metric, output), metric.locations.area_cells.astype(np.float64)
+    measure, cells = output_measure(metric.whole(), output), metric.locations.area_cells.astype(np.float64)
     table_of_weights = make_weights(WHOLE if sharpened else HALF)
     farthest = int(table.units.max(where=table.units < UNREACHABLE, initial=0))
     weight_of = _weight_by_units(table_of_weights, farthest)
@@ -139,7 +142,7 @@ def elastic_channel(
     return _normalised(label, table, weights, _outputs(metric), sound=True)
 
 
-def mechanism_channel(mechanism: Any, prior: Prior, *, name: str = "mechanism") -> Channel:
+def mechanism_channel(mechanism: ElasticMechanism | Sticky, prior: Prior, *, name: str = "mechanism") -> Channel:
     """The channel of any mechanism over a metric's locations, row by row from its `probabilities`."""
     inputs, rows = np.unique(_locations_of(mechanism.metric, prior), return_inverse=True)
     matrix = np.stack([mechanism.probabilities(int(i)) for i in inputs])
@@ -152,7 +155,7 @@ def _weight_by_units(weights: Weights, most: int) -> FloatArray:
     return np.append(weights.table[place] * np.exp2(-shell.astype(np.float64)), 0.0)
 
 
-def cells_in(metric: Any, area: StudyArea) -> IntArray:
+def cells_in(metric: AnyMetric, area: StudyArea) -> IntArray:
     """Row-major cells of the metric's grid whose centre lies in the area."""
     grid = metric.grid
     row, col = np.divmod(np.arange(grid.rows * grid.cols), grid.cols)
@@ -187,7 +190,10 @@ def paper_channel(
         label = "as in the paper, whole map (no guarantee)"
     else:
         cells = np.union1d(cells_in(metric, area), prior.cell)
-        outputs, column = _single_cells(metric, cells), _column_of(table, metric.locations.owner.ravel()[cells])
+        outputs, column = (
+            _single_cells(metric, cells),
+            _column_of(table, metric.locations.owner.ravel()[cells].astype(np.int64)),
+        )
         label = "as in the paper, in the box (no guarantee)"
     count = outputs.side.astype(np.float64) ** 2
     weight_of = _weight_by_units(make_weights(HALF), level_to_units(cut))
@@ -206,7 +212,7 @@ def _column_of(table: DistanceTable, locations: IntArray) -> IntArray:
     return np.where(table.columns[at] == locations, at, -1)
 
 
-def _single_cells(metric: Any, cells: IntArray) -> Outputs:
+def _single_cells(metric: AnyMetric, cells: IntArray) -> Outputs:
     xy = np.column_stack(metric.grid.cell_to_xy(*np.divmod(cells, metric.grid.cols)))
     return Outputs(xy, np.ones(len(cells), dtype=np.int64), float(metric.grid.cell_m))
 
@@ -219,14 +225,14 @@ def _normalised(name: str, table: DistanceTable, weights: Any, outputs: Outputs,
 
 
 def expected_errors(
-    metric: Any, locations: IntArray, *, output: str | FloatArray = "mass", cut: float | None = None,
+    metric: AnyMetric, locations: IntArray, *, output: str | FloatArray = "mass", cut: float | None = None,
     workers: int = 2, progress: bool = False,
 ) -> FloatArray:  # fmt: skip
     """Expected metres between the centre of each of `locations` and its report over the whole map: the paper's E(x).
 
     With a `cut` nothing is reported beyond that level, as in the paper's program (no guarantee).
     """
-    outputs, measure = _outputs(metric), output_measure(metric, output)
+    outputs, measure = _outputs(metric), output_measure(metric.whole(), output)
     half = make_weights(HALF)
     beyond = None if cut is None else _weight_by_units(half, level_to_units(cut))
     result = np.empty(len(locations))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
+from ..metric import AnyMetric
 from ..opening import load
 from ..sources.checkins import read_checkins
 from ..tiles.metric import MANIFEST, is_tiled
@@ -25,7 +26,7 @@ __all__ = ["beyond", "default_areas", "evaluate", "publish"]
 _HOME_KM = 3.0
 
 
-def default_areas(metric: Any) -> tuple[StudyArea, ...]:
+def default_areas(metric: AnyMetric) -> tuple[StudyArea, ...]:
     """The 10 km square in the middle of the map, or what of it is not frame."""
     area, frame_m = metric.grid.area, metric.frame_cells * metric.grid.cell_m
     side_m = min(area.width_m, area.height_m) - 2 * frame_m

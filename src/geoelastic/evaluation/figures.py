@@ -12,6 +12,7 @@ import numpy as np
 from ..figures.draw import draw_picture, new_figure
 from ..figures.picture import Picture, credit_of
 from ..locations import Grid
+from ..metric import AnyMetric
 from ..store.atomic import writing
 
 __all__ = ["LABELS", "error_boxes", "maps", "recovery_curves", "save_figure", "trade_off", "user_boxes"]
@@ -48,7 +49,7 @@ def save_figure(figure: Any, folder: Path, name: str) -> list[str]:
     return [f"{name}.{kind}" for kind in FORMATS]
 
 
-def _window(metric: Any, cells: Any, margin: int) -> tuple[slice, slice, Grid]:
+def _window(metric: AnyMetric, cells: Any, margin: int) -> tuple[slice, slice, Grid]:
     """Rows, columns and grid of the smallest rectangle of cells around some cells."""
     row, col = np.divmod(cells, metric.grid.cols)
     r0, r1 = max(int(row.min()) - margin, 0), min(int(row.max()) + margin + 1, metric.grid.rows)
@@ -59,7 +60,7 @@ def _window(metric: Any, cells: Any, margin: int) -> tuple[slice, slice, Grid]:
     return slice(r0, r1), slice(c0, c1), grid
 
 
-def maps(metric: Any, study: dict[str, Any], area_cells: Sequence[Any]) -> Any:
+def maps(metric: AnyMetric, study: dict[str, Any], area_cells: Sequence[Any]) -> Any:
     """Two maps of the areas: the mass of each cell, and the expected error E(x)."""
     credit = credit_of(metric.info)
     rows, cols, grid = _window(metric, np.concatenate(area_cells), 5)

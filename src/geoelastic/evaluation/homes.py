@@ -17,6 +17,7 @@ from scipy import sparse
 from ..errors import InputError, require_count
 from ..fences import cells_to_shape
 from ..levels import IntArray
+from ..metric import AnyMetric
 from .areas import StudyArea
 from .attacks import RepeatedReports, repeated_reports
 from .elastic import cells_in, distance_table, elastic_channel
@@ -33,7 +34,7 @@ _FENCE = (
 )  # fmt: skip
 
 
-def home_prior(metric: Any, area: StudyArea) -> Prior:
+def home_prior(metric: AnyMetric, area: StudyArea) -> Prior:
     """Every cell of the area as a candidate, weighted by its share of the mass."""
     cells = cells_in(metric, area)
     if not len(cells):
@@ -46,8 +47,8 @@ def home_prior(metric: Any, area: StudyArea) -> Prior:
 
 
 def home_recovery(
-    metric: Any, area: StudyArea, *, homes: int = 12, n: Sequence[int] = (1, 2, 5, 10, 20, 50, 100), runs: int = 10,
-    epsilon: float | None = None, seed: int = 0, workers: int = 2,
+    metric: AnyMetric, area: StudyArea, *, homes: int = 12, n: Sequence[int] = (1, 2, 5, 10, 20, 50, 100),
+    runs: int = 10, epsilon: float | None = None, seed: int = 0, workers: int = 2,
 ) -> dict[str, Any]:  # fmt: skip
     """Recovery against the number of reports: elastic, sticky, fenced, and planar Laplace at `epsilon` if given."""
     prior = home_prior(metric, area)
@@ -75,7 +76,7 @@ def _plain(result: RepeatedReports) -> dict[str, Any]:
     return {name: np.asarray(value).tolist() for name, value in vars(result).items()}
 
 
-def _homes(metric: Any, prior: Prior, count: int, rng: np.random.Generator) -> IntArray:
+def _homes(metric: AnyMetric, prior: Prior, count: int, rng: np.random.Generator) -> IntArray:
     """Homes drawn by mass, far enough apart that their fences do not touch, and inside the frame."""
     secret = metric.secret[metric.locations.owner.ravel()[prior.cell]]
     chosen: list[int] = []
@@ -91,7 +92,7 @@ def _homes(metric: Any, prior: Prior, count: int, rng: np.random.Generator) -> I
     return np.array(chosen, dtype=np.int64)
 
 
-def _fence(metric: Any, cell: int) -> Any:
+def _fence(metric: AnyMetric, cell: int) -> Any:
     row, col = divmod(cell, metric.grid.cols)
     mask = np.zeros(metric.grid.shape, dtype=bool)
     for dr, dc in _FENCE:
@@ -99,7 +100,7 @@ def _fence(metric: Any, cell: int) -> Any:
     return cells_to_shape(metric.grid, mask)
 
 
-def lattice_gap(metric: Any, area: StudyArea, *, side: int = 6) -> OptimalGap:
+def lattice_gap(metric: AnyMetric, area: StudyArea, *, side: int = 6) -> OptimalGap:
     """How far the mechanism by mass is from the optimum, on `side` x `side` places spread evenly over an area.
 
     Secrets and reports are these places only, with the metric's own distances between them; the prior and the output

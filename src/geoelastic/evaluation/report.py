@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
+from ..metric import AnyMetric
 from ..store.atomic import write_bytes
 from .claims import Claim
 from .figures import LABELS, error_boxes, maps, recovery_curves, save_figure, trade_off, user_boxes
@@ -82,7 +83,7 @@ def _users(study: dict[str, Any]) -> Table:
     return ("area", "mechanism", "measure", "value"), rows
 
 
-def draw_figures(metric: Any, study: dict[str, Any], area_cells: Sequence[Any], folder: Path) -> dict[str, str]:
+def draw_figures(metric: AnyMetric, study: dict[str, Any], area_cells: Sequence[Any], folder: Path) -> dict[str, str]:
     """All figures of a study into a folder; caption of each by its file name without ending."""
     folder.mkdir(parents=True, exist_ok=True)
     there = {name for area in study["areas"].values() for name in area["mechanisms"]}

@@ -19,6 +19,7 @@ import numpy as np
 
 from ..errors import InputError, OutsideError
 from ..levels import FloatArray
+from ..metric import AnyMetric
 from ..metric.relief import reporting_metric
 from ..sources.checkins import Checkins
 from .adversary import AdversaryError, binary_error, euclidean_error
@@ -56,7 +57,7 @@ _OWN_PRIOR_USERS = 100
 class Study:
     """What is to be studied. `people`: the crowd in each cell, for density-dependent snapping; None takes the mass."""
 
-    metric: Any
+    metric: AnyMetric
     metric_key: str
     checkins: Checkins
     checkins_key: str
@@ -118,12 +119,14 @@ class AreaStudy:
         return makers
 
     def _sharpened(self) -> Channel:
-        study = self.study
+        study, relief = self.study, self.study.metric.relief
+        assert relief is not None, "there is one where this is called"
         table = distance_table(
-            reporting_metric(study.metric), self.prior, workers=study.workers, progress=study.progress
+            reporting_metric(study.metric.whole()), self.prior, workers=study.workers, progress=study.progress
         )
-        output = study.metric.relief.output
-        return elastic_channel(table, output=output, sharpened=True, name=f"elastic, sharpened, output by {output}")
+        return elastic_channel(
+            table, output=relief.output, sharpened=True, name=f"elastic, sharpened, output by {relief.output}"
+        )
 
     def _laplace(self, name: str, epsilon: float) -> Channel | AsRun:
         if name == "paper-run":

@@ -12,12 +12,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ..levels import LEVEL_UNIT, UNREACHABLE, FloatArray, IntArray
 from ..traces import Habit, Release
+from ..traces.mechanism import TraceMechanism
 
 __all__ = [
     "Night",
@@ -71,7 +71,7 @@ def believe(
     return means, spread
 
 
-def log_weights(mechanism: Any, z: int) -> FloatArray:
+def log_weights(mechanism: TraceMechanism, z: int) -> FloatArray:
     """ln w(d(x, z)) of every place x for one released location."""
     units = mechanism.searches(np.array([z]))[z]
     return np.where(units == UNREACHABLE, -np.inf, -float(mechanism.weights.exponent) * LEVEL_UNIT * units)
@@ -110,12 +110,12 @@ def nights_of(releases: Sequence[Release], pasts: Sequence[Habit], *, offset_s: 
     return found
 
 
-def home_by_mean(mechanism: Any, nights: Sequence[Night]) -> FloatArray:
+def home_by_mean(mechanism: TraceMechanism, nights: Sequence[Night]) -> FloatArray:
     """The middle (by coordinates) of the nights' released places."""
     return np.asarray(np.median(mechanism.metric.xy[[night.location for night in nights]], axis=0), np.float64)
 
 
-def home_by_bayes(mechanism: Any, nights: Sequence[Night]) -> FloatArray:
+def home_by_bayes(mechanism: TraceMechanism, nights: Sequence[Night]) -> FloatArray:
     """The posterior mean of the home.
 
     A night at h is released as z with chance m(z) e^(-b d(h, z)) / S_m(h), b = beta x ticks, m half of the mass and

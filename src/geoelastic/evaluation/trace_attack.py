@@ -12,6 +12,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..levels import FloatArray, IntArray
+from ..mechanism.elastic import ElasticMechanism
 from ..progress import progress_bar
 from ..sources.traces import Trace, read_traces
 from ..store import write_bytes
@@ -122,8 +123,8 @@ def _attack_home(
 
 
 def evaluate_traces(
-    mechanism: Any, sources: Sequence[str | Path], folder: str | Path, *, costs: Sequence[float] = (10.0, 20.0),
-    most_days: int = 30, commuters: int = 8, progress: bool = False,
+    mechanism: ElasticMechanism, sources: Sequence[str | Path], folder: str | Path, *,
+    costs: Sequence[float] = (10.0, 20.0), most_days: int = 30, commuters: int = 8, progress: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
     """The whole evaluation: `traces.json` and `traces.md` in a folder; returns what they hold."""
     traces = read_traces(*sources)

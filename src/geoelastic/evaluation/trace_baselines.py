@@ -16,12 +16,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ..accounts.accounting import level_within
 from ..levels import LEVEL_UNIT, LN2, FloatArray
+from ..traces.mechanism import TraceMechanism
 from .trace_days import Day
 
 __all__ = ["CLOCKS", "Predictive", "Scene", "best_clock", "clock_errors", "predictive_error", "tune_predictive"]
@@ -40,7 +40,7 @@ class Scene:
     xy: FloatArray
 
     @classmethod
-    def of(cls, mechanism: Any) -> Scene:
+    def of(cls, mechanism: TraceMechanism) -> Scene:
         def rows(place: int) -> FloatArray:
             units = mechanism.searches(np.array([place]))[place]
             return np.asarray(units * LEVEL_UNIT, np.float64)

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..errors import require_count
 from ..levels import LN2, FloatArray
+from ..mechanism.elastic import ElasticMechanism
 from ..progress import Bar
 from ..randomness import SeededRandom
 from ..sources.traces import Trace
@@ -64,8 +65,8 @@ def _tick_laws(mechanism: TraceMechanism, day: Day) -> Iterator[tuple[int, Float
 
 
 def trace_study(
-    mechanism: Any, traces: Sequence[Trace], *, costs: Sequence[float] = (10.0, 20.0), most_days: int | None = 30,
-    runs: int = 3, seed: int = 0, bar: Bar | None = None,
+    mechanism: ElasticMechanism, traces: Sequence[Trace], *, costs: Sequence[float] = (10.0, 20.0),
+    most_days: int | None = 30, runs: int = 3, seed: int = 0, bar: Bar | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Compare a released trace with clocks and the predictive mechanism at equal costs a day."""
     require_count("runs", runs)
@@ -85,7 +86,7 @@ def trace_study(
 
 
 def _at_cost(
-    mechanism: Any,
+    mechanism: ElasticMechanism,
     base: TraceMechanism,
     tuned: Sequence[Day],
     measured: Sequence[Day],
@@ -145,7 +146,9 @@ def _released(traces: TraceMechanism, days: Sequence[Day], runs: int, seed: int)
     }  # fmt: skip
 
 
-def step_study(mechanism: Any, traces: Sequence[Trace], *, cost: float = 10.0, most_days: int = 6) -> dict[str, float]:
+def step_study(
+    mechanism: ElasticMechanism, traces: Sequence[Trace], *, cost: float = 10.0, most_days: int = 6
+) -> dict[str, float]:
     """Mean errors with ticks of 1 and of 10 minutes, over the same minutes of the same days."""
     errors = {}
     fine = TraceMechanism(mechanism, rate=rate_for(cost), step_minutes=1)
@@ -165,7 +168,13 @@ def step_study(mechanism: Any, traces: Sequence[Trace], *, cost: float = 10.0, m
 
 
 def home_study(
-    mechanism: Any, *, commuters: int = 8, nights: int = 10, cost: float = 10.0, runs: int = 2, seed: int = 0
+    mechanism: ElasticMechanism,
+    *,
+    commuters: int = 8,
+    nights: int = 10,
+    cost: float = 10.0,
+    runs: int = 2,
+    seed: int = 0,
 ) -> dict[str, Any]:
     """How far the home of made-up commuters is from where adversaries put it, with and without habit."""
     middle = mechanism.metric.grid.area.middle

@@ -18,7 +18,8 @@ from .picture import Mark, Picture, credit_of
 from .sample import sample_places
 
 if TYPE_CHECKING:
-    from ..mechanism import ElasticMechanism, Mechanism, RandomSource
+    from ..mechanism import ElasticMechanism, RandomSource
+    from ..mechanism.sticky import Sticky
     from ..metric import AnyMetric
 
 __all__ = [
@@ -121,7 +122,9 @@ def ball_map(metric: AnyMetric, i: int) -> Picture:
     )  # fmt: skip
 
 
-def report_map(mechanism: Mechanism, i: int, *, reports: int = 300, rng: RandomSource | None = None) -> Picture:
+def report_map(
+    mechanism: ElasticMechanism | Sticky, i: int, *, reports: int = 300, rng: RandomSource | None = None
+) -> Picture:
     """Where reports from one place go: the exact probability of every place, and some reports drawn from it."""
     metric = mechanism.metric
     chance = mechanism.probabilities(i) / metric.locations.area_cells / (metric.grid.cell_m / 100) ** 2
@@ -138,7 +141,11 @@ def report_map(mechanism: Mechanism, i: int, *, reports: int = 300, rng: RandomS
 
 
 def clouds_map(
-    mechanism: Mechanism, places: Mapping[str, int], *, reports: int = 300, rng: RandomSource | None = None
+    mechanism: ElasticMechanism | Sticky,
+    places: Mapping[str, int],
+    *,
+    reports: int = 300,
+    rng: RandomSource | None = None,
 ) -> Picture:
     """Reports from several places, each with its name and colour, over the mass."""
     metric = mechanism.metric
@@ -150,7 +157,7 @@ def clouds_map(
 
 
 def _clouds(
-    mechanism: Mechanism, places: Mapping[str, int], reports: int, rng: RandomSource | None
+    mechanism: ElasticMechanism | Sticky, places: Mapping[str, int], reports: int, rng: RandomSource | None
 ) -> tuple[Mark, ...]:
     """Reports from each place in its colour, and the places themselves on top."""
     metric, marks = mechanism.metric, []

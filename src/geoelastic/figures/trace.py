@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..levels import FloatArray
+from ..metric import AnyMetric
 
 __all__ = ["trace_page"]
 
@@ -24,7 +25,7 @@ _MOST_CELLS = 20_000
 
 
 def trace_page(
-    metric: Any, *, title: str, times_s: FloatArray, truth: FloatArray, released: FloatArray, belief: FloatArray,
+    metric: AnyMetric, *, title: str, times_s: FloatArray, truth: FloatArray, released: FloatArray, belief: FloatArray,
     spread_m: FloatArray,
 ) -> str:  # fmt: skip
     """The page of places in metres (T, 2): where one was, what was released, what an adversary believes."""
@@ -42,7 +43,7 @@ def trace_page(
     return template.substitute(title=html.escape(title), data=json.dumps(data, allow_nan=False).replace("</", "<\\/"))
 
 
-def _cells(metric: Any, box: list[float]) -> Any:
+def _cells(metric: AnyMetric, box: list[float]) -> Any:
     """(x, y, side, grey) of the locations in the box, darker where more mass is."""
     xy, side = np.asarray(metric.xy), np.asarray(metric.locations.size) * metric.grid.cell_m
     inside = np.flatnonzero(

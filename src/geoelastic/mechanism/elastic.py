@@ -93,6 +93,10 @@ class ElasticMechanism(Reporter):
     def metric(self) -> AnyMetric:
         return self._metric
 
+    def for_user(self, user: str) -> ElasticMechanism:
+        """The same: reports do not depend on whose they are."""
+        return self
+
     @cached_property
     def reporting(self) -> Metric:
         """The metric by whose distances reports are drawn, all of it."""

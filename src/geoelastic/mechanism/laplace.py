@@ -64,6 +64,11 @@ class PlanarLaplace(Card):
             raise InputError(f"'epsilon' must be at least 2e-06 per metre (an error of 1000 km), got {epsilon:g}")
         object.__setattr__(self, "epsilon", epsilon)
 
+    @property
+    def grid(self) -> None:
+        """Reports are places anywhere; `on_grid` gives those of a grid."""
+        return None
+
     @classmethod
     def from_expected_error(cls, metres: float) -> PlanarLaplace:
         """The noise whose mean distance is `metres`: the radius is gamma distributed with shape 2, so 2/epsilon."""

@@ -11,8 +11,8 @@ floating point.
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +20,10 @@ import numpy.typing as npt
 from ..area import Area
 from ..errors import InputError, require_able, require_choice
 from ..levels import FloatArray, IntArray
+from ..metric import AnyMetric
 from ..randomness import RandomSource
 from ..reports.reporter import Reporter
+from .elastic import ElasticMechanism
 from .errors import weight_totals
 from .laplace import DEGREE_DECIMALS, PlanarLaplace
 
@@ -80,7 +82,12 @@ class Remapped(Reporter):
     """
 
     def __init__(
-        self, mechanism: Any, prior: npt.ArrayLike, *, loss: str = "euclidean", totals: npt.ArrayLike | None = None
+        self,
+        mechanism: ElasticMechanism,
+        prior: npt.ArrayLike,
+        *,
+        loss: str = "euclidean",
+        totals: npt.ArrayLike | None = None,
     ) -> None:
         require_able("mechanism", mechanism, "sample_cells", "a mechanism over a map, such as ElasticMechanism")
         metric = mechanism.metric
@@ -97,16 +104,20 @@ class Remapped(Reporter):
         self._known: dict[int, tuple[float, float]] = {}
 
     @property
-    def metric(self) -> Any:
+    def metric(self) -> AnyMetric:
         return self.mechanism.metric
 
     @property
-    def measure(self) -> Any:
+    def measure(self) -> IntArray:
         return self.mechanism.measure
 
     @property
-    def exponent(self) -> Any:
+    def exponent(self) -> Fraction:
         return self.mechanism.exponent
+
+    def for_user(self, user: str) -> Remapped:
+        """The same: reports do not depend on whose they are."""
+        return self
 
     @cached_property
     def _prior_by_total(self) -> FloatArray:
@@ -199,6 +210,15 @@ class RemappedLaplace:
         if not np.all(np.isfinite(self._points)):
             raise InputError("the places of a prior must lie within one area of at most 4000 km")
         self._chances = chances / chances.sum()
+
+    @property
+    def epsilon(self) -> float:
+        return self.mechanism.epsilon
+
+    @property
+    def grid(self) -> None:
+        """Reports are places anywhere."""
+        return None
 
     def remap(self, lat: npt.ArrayLike, lon: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
         """The best guess for each report."""

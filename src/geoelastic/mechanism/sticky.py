@@ -22,18 +22,20 @@ import hashlib
 import hmac
 import secrets
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import FileError, InputError, require_able
 from ..levels import FloatArray, IntArray
+from ..metric import AnyMetric
 from ..randomness import RandomSource, uniform_below
 from ..reports.reporter import Reporter
 from ..store.atomic import write_bytes
+from .elastic import ElasticMechanism
 
 __all__ = ["KeyedRandom", "Sticky", "load_key", "metric_id", "new_key"]
 
@@ -66,7 +68,7 @@ class KeyedRandom:
 class Sticky(Reporter):
     """A mechanism whose report of a place never changes, for one `user` and one `key` of at least 32 bytes."""
 
-    mechanism: Any
+    mechanism: ElasticMechanism
     key: bytes = field(repr=False)
     user: str = ""
 
@@ -76,14 +78,19 @@ class Sticky(Reporter):
             raise InputError(f"'key' must be at least {_KEY_BYTES} secret bytes")
 
     @property
-    def metric(self) -> Any:
+    def metric(self) -> AnyMetric:
         return self.mechanism.metric
+
+    @property
+    def exponent(self) -> Fraction:
+        return self.mechanism.exponent
 
     @cached_property
     def _map(self) -> bytes:
         digest = hashlib.sha256(np.ascontiguousarray(self.mechanism.measure).tobytes()).hexdigest()
         name = f"{metric_id(self.metric)}|{digest}|{self.mechanism.exponent}"
-        return (f"{name}|{self.metric.relief.digest}" if self.mechanism.sharpened else name).encode()
+        relief = self.metric.relief if self.mechanism.sharpened else None
+        return (name if relief is None else f"{name}|{relief.digest}").encode()
 
     @property
     def map_name(self) -> str:
@@ -165,7 +172,7 @@ class Sticky(Reporter):
             raise InputError("'rng' must be None for sticky reports: their random bytes come from the key")
 
 
-def metric_id(metric: Any) -> str:
+def metric_id(metric: AnyMetric) -> str:
     """A name of a metric made of all that its distances and reports depend on; 32 hexadecimal digits."""
     name: str = metric.identity
     return name

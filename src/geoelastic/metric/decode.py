@@ -232,10 +232,12 @@ def _graph(
 def conformal_within(neighbours: tuple[IntArray, Any, Any], scale: IntArray, rise: npt.NDArray[Any] | None) -> Graph:
     """The graph of scales and rises of a stranger, whose weights are known to fit before they are stored in 32 bits."""
     start, index, length = neighbours
-    tail = np.repeat(np.arange(scale.size), np.diff(start))
-    longest = (length.astype(np.int64) * (scale[tail] + scale[index])) >> (kernels.LENGTH_BITS + kernels.SCALE_BITS + 1)
-    if longest.max(initial=0) > WEIGHT:
-        raise FileError(f"an edge must be at most {WEIGHT} level units long, got {longest.max()}")
+    shift = kernels.LENGTH_BITS + kernels.SCALE_BITS + 1
+    if (int(length.max(initial=0)) * 2 * int(scale.max(initial=0))) >> shift > WEIGHT:  # else none can be
+        tail = np.repeat(np.arange(scale.size), np.diff(start))
+        longest = (length.astype(np.int64) * (scale[tail] + scale[index])) >> shift
+        if longest.max(initial=0) > WEIGHT:
+            raise FileError(f"an edge must be at most {WEIGHT} level units long, got {longest.max()}")
     if rise is not None and 2 * rise.size != index.size:
         raise FileError(f"'edge_rise' must have an entry for each of {index.size // 2} pairs of neighbours")
     own = None if rise is None else rise.astype(np.uint8)

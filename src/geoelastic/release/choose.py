@@ -16,6 +16,8 @@ from ..mechanism.elastic import ElasticMechanism
 from ..mechanism.laplace import PlanarLaplace
 from ..mechanism.remap import Remapped
 from ..mechanism.sticky import Sticky, load_key, metric_id, new_key
+from ..metric import AnyMetric
+from ..reports.interface import Mechanism, ReportsLocations, ReportsPlaces, over_a_map
 from ..reports.tables import Visits
 
 __all__ = ["MECHANISMS", "account_of", "charge", "charge_file", "choose_laplace", "choose_mechanism", "mechanism_name"]
@@ -24,7 +26,11 @@ MECHANISMS = ("elastic", "laplace")
 
 
 def choose_laplace(
-    *, epsilon: float | None = None, error_m: float | None = None, guard: str | None = None, metric: Any = None
+    *,
+    epsilon: float | None = None,
+    error_m: float | None = None,
+    guard: str | None = None,
+    metric: AnyMetric | None = None,
 ) -> PlanarLaplace:
     """Planar Laplace by epsilon per metre, mean error or a Location Guard level; else by a map's l* and r_small."""
     given = [value for value in (epsilon, error_m, guard) if value is not None]
@@ -36,8 +42,8 @@ def choose_laplace(
         return PlanarLaplace.from_expected_error(error_m)
     if guard is not None:
         return PlanarLaplace.from_location_guard(guard)
-    r_small_m = _find(getattr(metric, "info", {}), "r_small_m")
-    l_star = getattr(getattr(metric, "requirement", None), "l_star", None)
+    r_small_m = None if metric is None else _find(metric.info, "r_small_m")
+    l_star = None if metric is None else getattr(metric.requirement, "l_star", None)
     if r_small_m is None or l_star is None:
         raise InputError("planar Laplace needs epsilon, an error in metres or a Location Guard level")
     return PlanarLaplace.from_level(l_star, r_small_m)
@@ -45,14 +51,14 @@ def choose_laplace(
 
 def choose_mechanism(
     kind: str,
-    metric: Any,
+    metric: AnyMetric | None,
     *,
     measure: str = "mass",
     sticky_key: str | Path | None = None,
     user: str = "",
     remap: bool = False,
     **laplace: Any,
-) -> Any:
+) -> Mechanism:
     """The mechanism that a name and options stand for; a key file that does not exist yet is made."""
     require_choice("mechanism", kind, MECHANISMS)
     if kind == "laplace":
@@ -63,7 +69,7 @@ def choose_mechanism(
         raise InputError("epsilon, error and Location Guard levels belong to the mechanism 'laplace'")
     if metric is None:
         raise InputError("the elastic mechanism needs a map: give the file of a metric")
-    mechanism: Any = ElasticMechanism(metric, output=measure)
+    mechanism = ElasticMechanism(metric, output=measure)
     if remap and sticky_key is not None:
         raise InputError("a report can be sticky or remapped, not both")
     if remap:
@@ -74,30 +80,29 @@ def choose_mechanism(
     return Sticky(mechanism, load_key(path) if path.exists() else new_key(path), user)
 
 
-def mechanism_name(mechanism: Any) -> str:
+def mechanism_name(mechanism: Mechanism) -> str:
     """The name of a mechanism's account in a ledger: the kind, and the map or the epsilon."""
-    metric = getattr(mechanism, "metric", None)
-    if metric is None:
+    if isinstance(mechanism, ReportsPlaces):
         return f"laplace:{mechanism.epsilon:.6g}"
-    return f"elastic:{metric_id(metric)}"
+    return f"elastic:{metric_id(mechanism.metric)}"
 
 
-def charge(ledger: Ledger, mechanism: Any, visits: Visits, *, user: str = "") -> None:
+def charge(ledger: Ledger, mechanism: Mechanism, visits: Visits, *, user: str = "") -> None:
     """Charge reports to a ledger; `visits` are true locations by user, whose names default to `user`."""
     name = mechanism_name(mechanism)
-    metric = getattr(mechanism, "metric", None)
+    on_map = over_a_map(mechanism)
     for key, where in visits.items():
         who = key or user
-        if metric is None or not isinstance(where, np.ndarray):
+        if on_map is None or not isinstance(where, np.ndarray):
             # planar Laplace has weights e^(-epsilon r): the exponent 1 of accounting, with d = epsilon r
             ledger.charge(who, name, fresh=int(where if isinstance(where, int) else where.size), exponent=1.0)
             continue
-        inside = metric.fences_at(where) > 0
-        _charge_map(ledger, mechanism, name, who, where[~inside], int(np.count_nonzero(inside)))
+        inside = on_map.metric.fences_at(where) > 0
+        _charge_map(ledger, on_map, name, who, where[~inside], int(np.count_nonzero(inside)))
 
 
-def _charge_map(ledger: Ledger, mechanism: Any, name: str, who: str, where: IntArray, fenced: int) -> None:
-    exponent = float(getattr(mechanism, "exponent", None) or mechanism.mechanism.exponent)
+def _charge_map(ledger: Ledger, mechanism: ReportsLocations, name: str, who: str, where: IntArray, fenced: int) -> None:
+    exponent = float(mechanism.exponent)
     if isinstance(mechanism, Sticky):
         own = mechanism.for_user(who)
         ledger.charge(who, name, tags=own.tags(where), fenced=fenced, exponent=exponent)
@@ -105,13 +110,13 @@ def _charge_map(ledger: Ledger, mechanism: Any, name: str, who: str, where: IntA
         ledger.charge(who, name, fresh=int(where.size), fenced=fenced, exponent=exponent)
 
 
-def account_of(ledger: Ledger, metric: Any, user: str) -> Account:
+def account_of(ledger: Ledger, metric: AnyMetric, user: str) -> Account:
     """A user's account with the elastic mechanism on this metric; an empty one if there were no reports."""
     return ledger.accounts(user).get(f"elastic:{metric_id(metric)}", Account())
 
 
 def charge_file(
-    path: str | Path, mechanism: Any, visits: Visits, *, user: str = "", budget: Budget | None = None
+    path: str | Path, mechanism: Mechanism, visits: Visits, *, user: str = "", budget: Budget | None = None
 ) -> None:
     """The same for the ledger in a file, which is locked meanwhile; a `budget` that would be exceeded leaves it as it
     is."""

@@ -17,6 +17,7 @@ from ..mechanism.elastic import ElasticMechanism
 from ..mechanism.sticky import Sticky
 from ..opening import load
 from ..randomness import SeededRandom
+from ..reports.interface import Mechanism, ReportsPlaces
 from ..reports.tables import Visits, sanitize_arrays, sanitize_file
 from ..sources.streams.track import Track, track_in
 from ..store.atomic import require_writable
@@ -66,7 +67,8 @@ def sanitize_request(
         return _one(reports.lat, reports.lon, kind, seeded=seed is not None)
     track = track_in(source, lat=lat_column, lon=lon_column, users=user_column)
     told = isinstance(mechanism, ElasticMechanism) and track is not None
-    if told and track is not None and not fresh and rng is None and (track.users is None or user_column is not None):
+    one_user = track is not None and (track.users is None or user_column is not None)
+    if isinstance(mechanism, ElasticMechanism) and one_user and not fresh and rng is None:
         mechanism = Sticky(mechanism, secrets.token_bytes(32), user)
     most: list[int] = []
 
@@ -93,17 +95,17 @@ def sanitize_request(
     return _many(done, mechanism, str(output))
 
 
-def _different(mechanism: Any, where: Any) -> int:
+def _different(mechanism: Mechanism, where: Any) -> int:
     """Reports that somebody's rows cost: sticky ones cost once a place."""
     if isinstance(where, int):
         return where
     return int(np.unique(where).size if isinstance(mechanism, Sticky) else where.size)
 
 
-def _track_words(track: Track, mechanism: Any, most: int, *, told: bool) -> str:
+def _track_words(track: Track, mechanism: Mechanism, most: int, *, told: bool) -> str:
     """What it costs to report a track point by point, and what would be better."""
-    inner = getattr(mechanism, "mechanism", mechanism)
-    spent = cost(most, LN2, exponent=float(getattr(inner, "exponent", 1.0))).best  # planar Laplace: see `choose.charge`
+    exponent = 1.0 if isinstance(mechanism, ReportsPlaces) else float(mechanism.exponent)  # see `choose.charge`
+    spent = cost(most, LN2, exponent=exponent).best
     lines = [
         f"this is {track.words}: point by point it costs as much as {most:,} reports, {spent:.3g} (places ln 2 apart)"
     ]
@@ -141,7 +143,7 @@ def _one(lat: Any, lon: Any, kind: str, *, seeded: bool) -> dict[str, Any]:
     }
 
 
-def _many(done: dict[str, Any], mechanism: Any, output: str) -> dict[str, Any]:
+def _many(done: dict[str, Any], mechanism: Mechanism, output: str) -> dict[str, Any]:
     lines = [f"{done['reports']:,} reports from {done['rows']:,} rows: {output}"]
     verb = "moved" if done["policy"] == "snap" else "dropped"
     lines += [f"{verb}: {done[k]:,} {what}" for k, what in _WHY.items() if done[k]]

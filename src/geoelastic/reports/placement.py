@@ -16,16 +16,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import FrameError, InputError, OutsideError, require_choice
 from ..levels import FloatArray, IntArray
+from ..locations import Grid
+from ..metric import AnyMetric
 from ..randomness import RandomSource
+from .interface import Mechanism, ReportsLocations, ReportsPlaces, over_a_map
 
-__all__ = ["POLICIES", "Placement", "Reports", "Tally", "as_degrees", "groups"]
+__all__ = ["POLICIES", "Ground", "Placement", "Reports", "Tally", "as_degrees", "groups"]
 
 POLICIES = ("error", "drop", "snap")
 
@@ -68,19 +71,42 @@ class Reports:
     index: IntArray | None = field(repr=False)
 
 
-class Placement:
-    """Places to reports of one mechanism, by a policy. Made once for many batches."""
+class Ground:
+    """Places to cells of a map (or of a bare grid, where every cell can be a secret), by a policy."""
 
-    def __init__(self, mechanism: Any, policy: str = "error") -> None:
-        self._mechanism = mechanism
+    def __init__(self, under: AnyMetric | Grid, policy: str = "error") -> None:
         self.policy = require_choice("outside", policy, POLICIES)
-        self._metric: Any = getattr(mechanism, "metric", None)
-        self._grid: Any = self._metric.grid if self._metric is not None else getattr(mechanism, "grid", None)
+        self._metric = None if isinstance(under, Grid) else under
+        self.grid = under if isinstance(under, Grid) else under.grid
+
+    def cells(
+        self, lat: FloatArray, lon: FloatArray, missing: BoolArray
+    ) -> tuple[IntArray, IntArray, BoolArray, Tally]:
+        """The cell of each place after the policy, which rows to keep, and the count."""
+        area = self.grid.area
+        x, y = area.to_xy(np.where(missing, area.lat, lat), np.where(missing, area.lon, lon))
+        row, col = self.grid.xy_to_cell(x, y)
+        outside = (row < 0) & ~missing
+        self._require_order(lat[~missing], lon[~missing], outside[~missing])
+        frame = ~missing & ~outside
+        frame[frame] = ~self._may_be_secret(row[frame], col[frame])
+        kept, tally = _judge(self.policy, missing, outside, frame)
+        if self.policy == "snap":
+            row, col = self._snap(x, y)
+        return row, col, kept, tally
+
+    def locations(self, lat: npt.ArrayLike, lon: npt.ArrayLike) -> tuple[IntArray, Tally]:
+        """The location on the map of every place that the policy lets through, and the count."""
+        assert self._metric is not None, "a bare grid has no locations"
+        lats, lons = as_degrees(lat), as_degrees(lon)
+        _require_degrees(lats, lons)
+        row, col, kept, tally = self.cells(lats, lons, np.zeros(lats.shape, np.bool_))
+        return self._metric.at_cells(row[kept], col[kept])[0], tally
 
     @cached_property
     def _secret_cells(self) -> BoolArray:
         if self._metric is None:
-            return np.ones(self._grid.shape, dtype=np.bool_)
+            return np.ones(self.grid.shape, dtype=np.bool_)
         whole = self._metric.whole()
         secret: BoolArray = whole.secret[whole.locations.owner]
         return secret
@@ -93,89 +119,14 @@ class Placement:
         nearest: IntArray = distance_transform_edt(~self._secret_cells, return_distances=False, return_indices=True)
         return nearest
 
-    def _locations(self, row: IntArray, col: IntArray) -> IntArray:
-        """The location of each cell; of a metric in tiles, only the tiles of these cells are opened."""
-        index: IntArray = self._metric.at_cells(row, col)[0]
-        return index
-
     def _may_be_secret(self, row: IntArray, col: IntArray) -> BoolArray:
-        secret: BoolArray = self._secret_cells[row, col] if self._metric is None else self._metric.at_cells(row, col)[1]
-        return secret
-
-    def report(
-        self,
-        lat: npt.ArrayLike,
-        lon: npt.ArrayLike,
-        *,
-        rng: RandomSource | None = None,
-        users: Sequence[Any] | None = None,
-    ) -> Reports:
-        """A report for every place the policy lets through; `users` says whose each is, where reports depend on it."""
-        lats, lons = as_degrees(lat), as_degrees(lon)
-        if lats.ndim != 1 or lats.shape != lons.shape:
-            raise InputError(f"'lat' and 'lon' must be two rows of equal length, got {lats.shape} and {lons.shape}")
-        missing = ~(np.isfinite(lats) & np.isfinite(lons))
-        _require_degrees(lats[~missing], lons[~missing])
-        if self._grid is None:
-            kept, tally = self._judge(missing, np.zeros_like(missing), np.zeros_like(missing))
-            lat2, lon2 = self._mechanism.sanitize_many(lats[kept], lons[kept], rng=rng)
-            return Reports(lat2, lon2, kept, tally, None)
-        row, col, kept, tally = self._cells(lats, lons, missing)
-        whose = None if users is None else [user for user, keep in zip(users, kept, strict=True) if keep]
-        if self._metric is None:
-            centres = self._grid.cell_to_latlon(row[kept], col[kept])
-            lat2, lon2 = self._mechanism.sanitize_many(*centres, rng=rng)
-            return Reports(lat2, lon2, kept, tally, None)
-        index = self._locations(row[kept], col[kept])
-        lat2, lon2 = self._grid.cell_to_latlon(*self._draw(index, rng, whose))
-        return Reports(np.asarray(lat2), np.asarray(lon2), kept, tally, index)
-
-    def locations(self, lat: npt.ArrayLike, lon: npt.ArrayLike) -> tuple[IntArray, Tally]:
-        """The location on the map of every place that the policy lets through, and the count."""
-        lats, lons = as_degrees(lat), as_degrees(lon)
-        _require_degrees(lats, lons)
-        row, col, kept, tally = self._cells(lats, lons, np.zeros(lats.shape, np.bool_))
-        return self._locations(row[kept], col[kept]), tally
-
-    def _cells(
-        self, lat: FloatArray, lon: FloatArray, missing: BoolArray
-    ) -> tuple[IntArray, IntArray, BoolArray, Tally]:
-        """The cell of each place after the policy, which rows to keep, and the count."""
-        area = self._grid.area
-        x, y = area.to_xy(np.where(missing, area.lat, lat), np.where(missing, area.lon, lon))
-        row, col = self._grid.xy_to_cell(x, y)
-        outside = (row < 0) & ~missing
-        self._require_order(lat[~missing], lon[~missing], outside[~missing])
-        frame = ~missing & ~outside
-        frame[frame] = ~self._may_be_secret(row[frame], col[frame])
-        kept, tally = self._judge(missing, outside, frame)
-        if self.policy == "snap":
-            row, col = self._snap(x, y)
-        return row, col, kept, tally
-
-    def _draw(self, index: IntArray, rng: RandomSource | None, users: list[Any] | None) -> tuple[IntArray, IntArray]:
-        if users is None or not hasattr(self._mechanism, "for_user"):
-            rows, cols = self._mechanism.sample_cells(index, rng=rng)
-            return rows, cols
-        row, col = np.empty_like(index), np.empty_like(index)
-        for name, mine in groups(users):
-            row[mine], col[mine] = self._mechanism.for_user(name).sample_cells(index[mine], rng=rng)
-        return row, col
-
-    def _judge(self, missing: BoolArray, outside: BoolArray, frame: BoolArray) -> tuple[BoolArray, Tally]:
-        lost, beyond, framed = (int(np.count_nonzero(which)) for which in (missing, outside, frame))
-        if lost and self.policy != "drop":
-            raise InputError(f"{lost} of {missing.size} places are missing; leave them out (--outside drop)")
-        if self.policy == "error" and beyond + framed:
-            kind = OutsideError if beyond else FrameError
-            raise kind(_where_words(missing.size, beyond, framed))
-        kept = ~missing if self.policy == "snap" else ~(missing | outside | frame)
-        return kept, Tally(missing.size, int(np.count_nonzero(kept)), lost, beyond, framed, self.policy)
+        """Of a metric in tiles, only the tiles of these cells are opened."""
+        return self._secret_cells[row, col] if self._metric is None else self._metric.at_cells(row, col)[1]
 
     def _snap(self, x: FloatArray, y: FloatArray) -> tuple[IntArray, IntArray]:
         if not (np.all(np.isfinite(x)) and np.all(np.isfinite(y))):
             raise OutsideError("some places are too far from the map to be moved; leave them out (--outside drop)")
-        grid, nearest = self._grid, self._nearest_secret
+        grid, nearest = self.grid, self._nearest_secret
         row = np.clip(np.floor(y / grid.cell_m + grid.rows / 2), 0, grid.rows - 1).astype(np.int64)
         col = np.clip(np.floor(x / grid.cell_m + grid.cols / 2), 0, grid.cols - 1).astype(np.int64)
         return nearest[0][row, col].astype(np.int64), nearest[1][row, col].astype(np.int64)
@@ -185,7 +136,7 @@ class Placement:
         if 2 * np.count_nonzero(outside) <= lat.size:
             return
         could_be = outside & (np.abs(lon) <= 90)
-        swapped = self._grid.latlon_to_cell(lon[could_be], lat[could_be])[0] >= 0
+        swapped = self.grid.latlon_to_cell(lon[could_be], lat[could_be])[0] >= 0
         if 2 * np.count_nonzero(swapped) > lat.size:
             raise InputError("latitude and longitude look mixed up: most places lie on the map only when swapped")
 
@@ -203,6 +154,64 @@ def _where_words(places: int, beyond: int, framed: int) -> str:
         f"of {places:,} places {' and '.join(parts)} cannot be secrets; leave them out (--outside drop) or move them "
         "inside (--outside snap)"
     )
+
+
+class Placement:
+    """Places to reports of one mechanism, by a policy. Made once for many batches."""
+
+    def __init__(self, mechanism: Mechanism, policy: str = "error") -> None:
+        self.policy = require_choice("outside", policy, POLICIES)
+        self._on_map, self._anywhere = over_a_map(mechanism), cast(ReportsPlaces, mechanism)
+        under = self._anywhere.grid if self._on_map is None else self._on_map.metric
+        self._ground = None if under is None else Ground(under, policy)
+
+    def report(
+        self,
+        lat: npt.ArrayLike,
+        lon: npt.ArrayLike,
+        *,
+        rng: RandomSource | None = None,
+        users: Sequence[Any] | None = None,
+    ) -> Reports:
+        """A report for every place the policy lets through; `users` says whose each is, where reports depend on it."""
+        lats, lons = as_degrees(lat), as_degrees(lon)
+        if lats.ndim != 1 or lats.shape != lons.shape:
+            raise InputError(f"'lat' and 'lon' must be two rows of equal length, got {lats.shape} and {lons.shape}")
+        missing = ~(np.isfinite(lats) & np.isfinite(lons))
+        _require_degrees(lats[~missing], lons[~missing])
+        if self._ground is None:
+            kept, tally = _judge(self.policy, missing, np.zeros_like(missing), np.zeros_like(missing))
+            return Reports(*self._anywhere.sanitize_many(lats[kept], lons[kept], rng=rng), kept, tally, None)
+        row, col, kept, tally = self._ground.cells(lats, lons, missing)
+        centre, grid = (row[kept], col[kept]), self._ground.grid
+        if self._on_map is None:
+            return Reports(*self._anywhere.sanitize_many(*grid.cell_to_latlon(*centre), rng=rng), kept, tally, None)
+        whose = None if users is None else [user for user, keep in zip(users, kept, strict=True) if keep]
+        index = self._on_map.metric.at_cells(*centre)[0]
+        lat2, lon2 = grid.cell_to_latlon(*_draw(self._on_map, index, rng, whose))
+        return Reports(np.asarray(lat2), np.asarray(lon2), kept, tally, index)
+
+
+def _draw(
+    mechanism: ReportsLocations, index: IntArray, rng: RandomSource | None, users: list[Any] | None
+) -> tuple[IntArray, IntArray]:
+    if users is None or mechanism.for_user("") is mechanism:
+        return mechanism.sample_cells(index, rng=rng)
+    row, col = np.empty_like(index), np.empty_like(index)
+    for name, mine in groups(users):
+        row[mine], col[mine] = mechanism.for_user(name).sample_cells(index[mine], rng=rng)
+    return row, col
+
+
+def _judge(policy: str, missing: BoolArray, outside: BoolArray, frame: BoolArray) -> tuple[BoolArray, Tally]:
+    lost, beyond, framed = (int(np.count_nonzero(which)) for which in (missing, outside, frame))
+    if lost and policy != "drop":
+        raise InputError(f"{lost} of {missing.size} places are missing; leave them out (--outside drop)")
+    if policy == "error" and beyond + framed:
+        kind = OutsideError if beyond else FrameError
+        raise kind(_where_words(missing.size, beyond, framed))
+    kept = ~missing if policy == "snap" else ~(missing | outside | frame)
+    return kept, Tally(missing.size, int(np.count_nonzero(kept)), lost, beyond, framed, policy)
 
 
 def groups(names: Sequence[Any]) -> Iterator[tuple[str, IntArray]]:

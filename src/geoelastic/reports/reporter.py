@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any, overload
+from typing import Any, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ from ..levels import FloatArray
 from ..randomness import RandomSource
 from ..shown import Card
 from ..sources.streams import KEEP_ALL
+from .interface import ReportsLocations
 
 __all__ = ["Reporter"]
 
@@ -34,7 +35,7 @@ class Reporter(Card):
         if np.ndim(lat) or np.ndim(lon):
             from .tables import sanitize_arrays
 
-            reports = sanitize_arrays(self, lat, lon, rng=rng)
+            reports = sanitize_arrays(cast(ReportsLocations, self), lat, lon, rng=rng)
             return reports.lat, reports.lon
         return self._sanitize_one(lat, lon, rng)
 
@@ -46,7 +47,9 @@ class Reporter(Card):
         `tables.sanitize_frame`."""
         from .tables import sanitize_frame
 
-        return sanitize_frame(self, frame, lat=lat, lon=lon, outside=outside, keep=keep, rng=rng)
+        return sanitize_frame(
+            cast(ReportsLocations, self), frame, lat=lat, lon=lon, outside=outside, keep=keep, rng=rng
+        )
 
     def _sanitize_one(self, lat: float, lon: float, rng: RandomSource | None) -> tuple[float, float]:
         raise NotImplementedError

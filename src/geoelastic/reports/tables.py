@@ -16,6 +16,7 @@ from ..progress import progress_bar
 from ..randomness import RandomSource
 from ..sources.streams import KEEP_ALL, SEEDED_COLUMN, Batch, open_stream, tells_place, write_stream
 from .frames import open_frame
+from .interface import Mechanism
 from .placement import Placement, Reports, Tally, groups
 
 __all__ = ["Visits", "sanitize_arrays", "sanitize_file", "sanitize_frame"]
@@ -29,14 +30,19 @@ Visits = dict[str, IntArray | int]
 
 
 def sanitize_arrays(
-    mechanism: Any, lat: npt.ArrayLike, lon: npt.ArrayLike, *, outside: str = "error", rng: RandomSource | None = None
+    mechanism: Mechanism,
+    lat: npt.ArrayLike,
+    lon: npt.ArrayLike,
+    *,
+    outside: str = "error",
+    rng: RandomSource | None = None,
 ) -> Reports:
     """Reports for two arrays of degrees."""
     return Placement(mechanism, outside).report(lat, lon, rng=rng)
 
 
 def sanitize_frame(
-    mechanism: Any,
+    mechanism: Mechanism,
     frame: Any,
     *,
     lat: str | None = None,
@@ -65,7 +71,7 @@ def sanitize_frame(
 
 
 def sanitize_file(
-    mechanism: Any,
+    mechanism: Mechanism,
     source: str | Path,
     target: str | Path,
     *,

@@ -20,6 +20,8 @@ import numpy.typing as npt
 
 from ..errors import InputError, require_choice
 from ..levels import FloatArray, IntArray
+from ..metric import AnyMetric
+from ..reports.interface import Mechanism, ReportsLocations
 from .information import grouped, linear_estimator, merge_zones
 from .maximum import FOLDS, Fit, stopped_fit
 from .model import FINE_ATOMS, Atoms, ReportModel, make_atoms, report_model
@@ -158,14 +160,15 @@ class Estimate:
 
 
 def prepare(
-    mechanisms: Any, zones: Any, *, prior: npt.ArrayLike | None = None, elsewhere: bool = True,
-    fine: int = FINE_ATOMS, cache: str | Path | None = None, workers: int | None = None, progress: bool = False,
-    metric: Any = None,
+    mechanisms: Mechanism | Sequence[Mechanism], zones: Any, *, prior: npt.ArrayLike | None = None,
+    elsewhere: bool = True, fine: int = FINE_ATOMS, cache: str | Path | None = None, workers: int | None = None,
+    progress: bool = False, metric: AnyMetric | None = None,
 ) -> Survey:  # fmt: skip
     """The models of one or several mechanisms over one set of zones; `metric` says which map holds the people (default:
     that of the first mechanism that has one), `fine` about how many pieces zones are cut into (0: none)."""
-    several = tuple(mechanisms) if isinstance(mechanisms, list | tuple) else (mechanisms,)
-    found = metric if metric is not None else next((m.metric.whole() for m in several if hasattr(m, "metric")), None)
+    several = tuple(mechanisms) if isinstance(mechanisms, Sequence) else (mechanisms,)
+    maps = (m.metric.whole() for m in several if isinstance(m, ReportsLocations))
+    found = metric if metric is not None else next(maps, None)
     if found is None:
         raise InputError("planar Laplace has no map of its own: give 'metric', whose cells hold the people")
     made = make_zones(found, zones)
@@ -175,8 +178,9 @@ def prepare(
 
 
 def estimate(
-    mechanism: Any, reports: Any, *, zones: Any = None, prior: npt.ArrayLike | None = None, elsewhere: bool = True,
-    user: str | None = None, metric: Any = None, groups_for: float | None = None, seed: int = 0,
+    mechanism: Mechanism | Sequence[Mechanism] | Survey, reports: Any, *, zones: Any = None,
+    prior: npt.ArrayLike | None = None, elsewhere: bool = True,
+    user: str | None = None, metric: AnyMetric | None = None, groups_for: float | None = None, seed: int = 0,
     cache: str | Path | None = None, workers: int | None = None, progress: bool = False,
 ) -> Estimate:  # fmt: skip
     """How people were spread over zones, from reports made by `mechanism`.

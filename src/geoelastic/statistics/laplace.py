@@ -8,11 +8,10 @@ that hold people: right to second order in bin over error, about 1 %, and summed
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..levels import FloatArray, IntArray
+from ..mechanism.laplace import PlanarLaplace
 from .model import Atoms, ReportModel
 
 __all__ = ["laplace_model"]
@@ -21,7 +20,7 @@ _BINS_PER_ERROR = 8
 _MOST_BINS = 40_000
 
 
-def laplace_model(mechanism: Any, atoms: Atoms) -> ReportModel:
+def laplace_model(mechanism: PlanarLaplace, atoms: Atoms) -> ReportModel:
     """The model of a `PlanarLaplace` over the map of the zones."""
     from scipy.signal import fftconvolve
 

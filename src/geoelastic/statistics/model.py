@@ -21,9 +21,13 @@ import numpy.typing as npt
 from .. import _kernels as kernels
 from ..errors import InputError, OutsideError
 from ..levels import FloatArray, IntArray
+from ..mechanism.elastic import ElasticMechanism
 from ..mechanism.errors import weight_tables
+from ..mechanism.laplace import PlanarLaplace
+from ..metric import AnyMetric
 from ..metric.threads import worker_count
 from ..progress import progress_bar
+from ..reports.interface import Mechanism
 from .zones import Zones, leaf_zones
 
 __all__ = ["Atoms", "ReportModel", "make_atoms", "report_model"]
@@ -71,7 +75,12 @@ class Atoms:
 
 
 def make_atoms(
-    metric: Any, zones: Zones, *, prior: npt.ArrayLike | None = None, elsewhere: bool = True, fine: int = FINE_ATOMS
+    metric: AnyMetric,
+    zones: Zones,
+    *,
+    prior: npt.ArrayLike | None = None,
+    elsewhere: bool = True,
+    fine: int = FINE_ATOMS,
 ) -> Atoms:
     """The zones, each cut along a quadtree of about `fine` squares of like prior mass; only what can be a secret.
 
@@ -117,14 +126,19 @@ class ReportModel:
 
 
 def report_model(
-    mechanism: Any, atoms: Atoms, *, cache: str | Path | None = None, workers: int | None = None, progress: bool = False
+    mechanism: Mechanism,
+    atoms: Atoms,
+    *,
+    cache: str | Path | None = None,
+    workers: int | None = None,
+    progress: bool = False,
 ) -> ReportModel:
     """The model of a mechanism's reports, from a metric or planar Laplace; kept in the folder `cache` by content."""
-    if hasattr(mechanism, "density"):
+    if isinstance(mechanism, PlanarLaplace):
         from .laplace import laplace_model
 
         return laplace_model(mechanism, atoms)
-    if not hasattr(mechanism, "reporting"):
+    if not isinstance(mechanism, ElasticMechanism):
         raise InputError(
             f"reports of a {type(mechanism).__name__} cannot be used: their probabilities are those of what it was "
             "made from; give the mechanism without remapping"
@@ -147,7 +161,7 @@ def report_model(
     return ReportModel(atoms, matrix, of_place)
 
 
-def _groups(metric: Any, most: int) -> IndexArray:
+def _groups(metric: AnyMetric, most: int) -> IndexArray:
     """The group of each location: itself, or, if there are too many, what lies in the same square."""
     at, side = metric.locations, 1
     if metric.n <= most:
@@ -157,10 +171,12 @@ def _groups(metric: Any, most: int) -> IndexArray:
         square = (at.row // side).astype(np.int64) * (metric.grid.cols // side + 1) + at.col // side
         found, group = np.unique(square, return_inverse=True)
         if found.size <= most:
-            return group.astype(np.int32)
+            return np.asarray(group, np.int32)
 
 
-def _elastic_matrix(mechanism: Any, atoms: Atoms, group: IndexArray, workers: int | None, progress: bool) -> FloatArray:
+def _elastic_matrix(
+    mechanism: ElasticMechanism, atoms: Atoms, group: IndexArray, workers: int | None, progress: bool
+) -> FloatArray:
     metric, graph = mechanism.metric.whole(), mechanism.reporting.graph
     tables, periods = weight_tables([mechanism.weights])
     matrix = np.zeros((atoms.n, int(group.max()) + 1))
@@ -194,7 +210,7 @@ def _elastic_matrix(mechanism: Any, atoms: Atoms, group: IndexArray, workers: in
     return matrix
 
 
-def _cache_name(cache: str | Path, mechanism: Any, atoms: Atoms, group: IndexArray) -> Path:
+def _cache_name(cache: str | Path, mechanism: ElasticMechanism, atoms: Atoms, group: IndexArray) -> Path:
     digest = hashlib.sha256(atoms.digest.encode())
     graph = mechanism.reporting.graph
     for part in (graph.start, graph.index, graph.weight, mechanism.measure, mechanism.metric.whole().fence, group):
@@ -203,7 +219,7 @@ def _cache_name(cache: str | Path, mechanism: Any, atoms: Atoms, group: IndexArr
     return Path(cache) / f"model-{digest.hexdigest()[:32]}.npy"
 
 
-def _kept(cache: str | Path | None, mechanism: Any, atoms: Atoms, group: IndexArray) -> FloatArray | None:
+def _kept(cache: str | Path | None, mechanism: ElasticMechanism, atoms: Atoms, group: IndexArray) -> FloatArray | None:
     if cache is None:
         return None
     path = _cache_name(cache, mechanism, atoms, group)
@@ -214,7 +230,9 @@ def _kept(cache: str | Path | None, mechanism: Any, atoms: Atoms, group: IndexAr
     return found if found.shape == (atoms.n, int(group.max()) + 1) else None
 
 
-def _keep(cache: str | Path | None, mechanism: Any, atoms: Atoms, group: IndexArray, matrix: FloatArray) -> None:
+def _keep(
+    cache: str | Path | None, mechanism: ElasticMechanism, atoms: Atoms, group: IndexArray, matrix: FloatArray
+) -> None:
     if cache is None:
         return
     from ..store.atomic import writing

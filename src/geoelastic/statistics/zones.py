@@ -21,6 +21,7 @@ from ..errors import InputError, MissingExtraError, require_count, require_posit
 from ..fences import read_named_fences
 from ..levels import FloatArray, IntArray
 from ..locations import Grid
+from ..metric import AnyMetric
 
 __all__ = ["Zones", "grid_zones", "h3_zones", "leaf_zones", "make_zones", "polygon_zones"]
 
@@ -75,7 +76,7 @@ class Zones:
         return np.where(row < 0, -1, self.label[row, col]).astype(np.int64)
 
 
-def make_zones(metric: Any, zones: Any) -> Zones:
+def make_zones(metric: AnyMetric, zones: Any) -> Zones:
     """Zones over the map of a metric, from whatever describes them: see `_KINDS`."""
     if isinstance(zones, Zones):
         if zones.grid != metric.grid:
@@ -174,7 +175,7 @@ def polygon_zones(grid: Grid, source: Any) -> Zones:
     return Zones(grid, label.reshape(grid.shape), tuple(names), tuple(shapes))
 
 
-def _cell_mass(metric: Any) -> FloatArray:
+def _cell_mass(metric: AnyMetric) -> FloatArray:
     at = metric.locations
     return np.asarray((metric.mass / at.area_cells)[at.owner])
 

@@ -157,11 +157,13 @@ def _certificate(
 
 def _ratio(checks: list[dict[str, Any]]) -> dict[str, Any]:
     means = np.concatenate([np.array(check["profile"], float) for check in checks])
+    people = np.concatenate([np.array(check["people"], float) for check in checks])
     by_level = np.sum([check["by_level"] for check in checks], axis=0) / max(means.size, 1)
     return {
         "min": min(check["least"] for check in checks if check["least"] is not None),
         "median": float(np.median(means)),
         "mean": float(means.mean()),
+        "mean_by_mass": float(np.average(means, weights=people)) if people.any() else None,
         "profiled": int(means.size),
         "levels": [round(float(level), 4) for level in units_to_level(np.array(checks[0]["probes"]))],
         "by_level": [round(float(value), 4) for value in by_level],

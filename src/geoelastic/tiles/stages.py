@@ -210,6 +210,7 @@ def check(spec: Spec) -> dict[str, Any]:
         "violations": int(np.count_nonzero(~holds)),
         "clipped": int(np.count_nonzero(met & AT_RIM)),
         "least": float(finite.min()) if finite.size else None,
+        "people": window.mass_units[sources[few]].tolist(),
         "profile": [round(float(value), 6) for value in np.nanmean(profile, axis=1)] if few.size else [],
         "by_level": profile.sum(axis=0).tolist() if few.size else [0.0] * probes.size,
         "probes": probes.tolist(),

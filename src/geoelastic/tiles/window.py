@@ -188,33 +188,30 @@ def read_rises(store: TileStore, plan: TilePlan, window: Window, edges: Files, r
     """The factors of a window's own edges, in the order of its rows; None without any."""
     if rises is None:
         return None
-    held = {tile: window.number[window.rows_of(tile)] for tile in np.unique(window.tile).tolist()}
+    tiles = np.unique(window.tile).tolist()
+    columns = [store.read_table(edges[tile])[0] for tile in tiles]
+    sizes = [int(np.count_nonzero(part["slot"] & ROW_START)) for part in columns]
+    first = np.full(plan.tiling.n, -1, np.int64)
+    first[tiles] = np.cumsum([0, *sizes[:-1]])
+    held = np.zeros(sum(sizes), bool)
+    held[first[window.tile] + window.number] = True
     found = []
-    for tile, mine in sorted(held.items()):
-        tail, other, tip, _ = later_arcs(plan.tiling, tile, store.read_table(edges[tile])[0])
+    for tile, part in zip(tiles, columns, strict=True):
+        tail, other, tip, _ = later_arcs(plan.tiling, tile, part)
         rise = store.read_table(rises[tile])[0]["rise"]
         if rise.size != tail.size:
             raise misfit(store)
-        inside = np.isin(tail, mine)
-        for there in np.unique(other).tolist():
-            here = other == there
-            inside[here] &= np.isin(tip[here], held[there]) if there in held else False
-        found.append(rise[inside])
+        there = first[other]
+        found.append(rise[held[first[tile] + tail] & (there >= 0) & held[np.where(there >= 0, there + tip, 0)]])
     return np.concatenate(found)
 
 
 def slopes(window: Window, graph: Graph) -> dict[int, float]:
     """The least level units a half cell between places, along the arcs of each tile's locations in a graph of some of
     the window's edges."""
-    start, index, length = window.neighbours
-    tail = np.repeat(np.arange(graph.n), np.diff(graph.start))
-    if graph.index.size != index.size:  # some edges have gone
-        pair = np.repeat(np.arange(graph.n), np.diff(start)) * graph.n + index
-        length = length[np.searchsorted(pair, tail * graph.n + graph.index)]
-    unit = 1 << kernels.LENGTH_BITS  # a length was rounded down: it is less than the next whole one
-    steep = graph.weight * float(unit) / (length + 1.0)
+    steep = kernels.least_slopes(*window.neighbours, graph.start, graph.index, graph.weight)
     least = np.full(int(window.tile.max()) + 1, np.inf)
-    np.minimum.at(least, window.tile[tail], steep)
+    np.minimum.at(least, window.tile, steep)
     return {tile: float(least[tile]) for tile in np.unique(window.tile).tolist()}
 
 

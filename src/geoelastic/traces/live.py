@@ -18,6 +18,9 @@ import numpy as np
 
 from ..accounts.accounting import DELTA, Cost
 from ..errors import InputError
+from ..mechanism.elastic import ElasticMechanism
+from ..mechanism.remap import Remapped
+from ..mechanism.sticky import Sticky
 from ..randomness import RandomSource, SystemRandom
 from .habit import Habit
 from .mechanism import TraceMechanism
@@ -38,8 +41,8 @@ class LiveTrace:
     """
 
     def __init__(
-        self, mechanism: Any, *, rate: Fraction | float = Fraction(1, 2), tick_minutes: Fraction | float = 120,
-        habit: float = 0.5, past: Habit | None = None,
+        self, mechanism: ElasticMechanism | Sticky | Remapped, *, rate: Fraction | float = Fraction(1, 2),
+        tick_minutes: Fraction | float = 120, habit: float = 0.5, past: Habit | None = None,
     ) -> None:  # fmt: skip
         self._traces = TraceMechanism(
             mechanism, rate=rate, step_minutes=tick_minutes, moves_per_day=_JUMP * 1440 / float(tick_minutes),

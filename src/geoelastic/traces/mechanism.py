@@ -21,10 +21,12 @@ import numpy as np
 from ..accounts.accounting import DELTA, Cost, rho_to_epsilon
 from ..errors import FrameError, InputError, require_able, require_positive
 from ..levels import UNREACHABLE, FloatArray, IntArray, units_to_level
-from ..metric.measures import output_measure
+from ..mechanism.elastic import ElasticMechanism
+from ..mechanism.remap import Remapped
+from ..mechanism.sticky import Sticky
 from ..metric.weights import make_weights
 from ..randomness import RandomSource, SystemRandom
-from ..reports.placement import Placement
+from ..reports.placement import Ground
 from ..sources.traces import Trace
 from .clock import Clock
 from .habit import Habit, jump_measure
@@ -56,15 +58,13 @@ class TraceMechanism:
     """
 
     def __init__(
-        self, mechanism: Any, *, rate: Fraction | float = Fraction(1, 2), step_minutes: Fraction | float = 10,
-        moves_per_day: float = 2, habit: float = 0.5, block_hours: float = 24, on_last: float = 0.0,
+        self, mechanism: ElasticMechanism | Sticky | Remapped, *, rate: Fraction | float = Fraction(1, 2),
+        step_minutes: Fraction | float = 10, moves_per_day: float = 2, habit: float = 0.5, block_hours: float = 24,
+        on_last: float = 0.0,
     ) -> None:  # fmt: skip
-        inner = getattr(mechanism, "mechanism", mechanism)
-        require_able("mechanism", inner, "metric", "a mechanism over a map, such as ElasticMechanism")
-        self.metric = inner.metric
-        self.measure: IntArray = (
-            inner.measure if hasattr(inner, "measure") else output_measure(self.metric, inner.output)
-        )
+        require_able("mechanism", mechanism, "sample_cells", "a mechanism over a map, such as ElasticMechanism")
+        inner = mechanism if isinstance(mechanism, ElasticMechanism) else mechanism.mechanism
+        self.metric, self.measure = inner.metric, inner.measure
         self.rate, step = _fraction("rate", rate), _fraction("step_minutes", step_minutes)
         if (step * 60).denominator != 1:
             raise InputError(f"'step_minutes' must be a whole number of seconds, got {step_minutes!r}")
@@ -189,13 +189,13 @@ class TraceMechanism:
 
     def locate(self, lat: FloatArray, lon: FloatArray) -> IntArray:
         """The location of each place, or of the nearest that can be a secret."""
-        return self._placement.locations(lat, lon)[0]
+        return self._ground.locations(lat, lon)[0]
 
     def clamped(self, trace: Trace, clock: Clock | None = None) -> int:
         """At how many ticks the place had to be moved to the nearest that can be a secret; for the owner's eyes."""
         clock = Clock.of(trace, self.step_s) if clock is None else self._checked(clock)
         fix = clock.fixes(trace)
-        tally = self._placement.locations(trace.lat[fix], trace.lon[fix])[1]
+        tally = self._ground.locations(trace.lat[fix], trace.lon[fix])[1]
         return tally.outside + tally.frame
 
     def passes(self, places: Sequence[int] | IntArray, past: Past = None) -> Passes:
@@ -215,8 +215,8 @@ class TraceMechanism:
         return np.where(fence > 0, -fence, outside)
 
     @cached_property
-    def _placement(self) -> Placement:
-        return Placement(self, "snap")
+    def _ground(self) -> Ground:
+        return Ground(self.metric, "snap")
 
     def _checked(self, clock: Clock) -> Clock:
         if clock.step_s != self.step_s:

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..levels import IntArray
+from ..metric import AnyMetric
 from ..metric.threads import worker_count
 
 __all__ = ["Searches"]
@@ -22,7 +22,7 @@ _KEPT_BYTES = 1 << 28
 class Searches:
     """Rows of distances by location, in memory only."""
 
-    def __init__(self, metric: Any, *, workers: int | None = None) -> None:
+    def __init__(self, metric: AnyMetric, *, workers: int | None = None) -> None:
         self._metric, self._workers = metric, workers
         self._rows: OrderedDict[int, Row] = OrderedDict()
 

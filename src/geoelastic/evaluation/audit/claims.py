@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,10 @@ from scipy import stats
 
 from ...errors import InputError
 from ...levels import FloatArray, IntArray
+from ...mechanism.elastic import ElasticMechanism
 from ...mechanism.laplace import PlanarLaplace
+from ...mechanism.sticky import Sticky
+from ...metric import AnyMetric
 from .noise import Draws, atom_findings, cache_findings, latitude_bands, noise_findings, peak_chance
 from .result import Finding
 
@@ -128,10 +131,10 @@ class LaplaceClaim:
 class ElasticClaim:
     """A mechanism on a map: its metric bounds the loss and its probabilities are those of the reports."""
 
-    mechanism: Any
+    mechanism: ElasticMechanism | Sticky
 
     @property
-    def _metric(self) -> Any:
+    def _metric(self) -> AnyMetric:
         return self.mechanism.metric
 
     def statement(self) -> str:
