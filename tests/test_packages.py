@@ -113,7 +113,7 @@ def test_constraints_name_a_version_of_each_dependency_that_fits() -> None:
 
 def test_all_is_every_extra() -> None:
     extras = project(ROOT)["optional-dependencies"]
-    assert Requirement(extras["all"][0]).extras == set(extras) - {"all", "docs", "test"}
+    assert Requirement(extras["all"][0]).extras == set(extras) - {"all", "bridges", "docs", "test"}
 
 
 def test_the_npm_package_holds_its_sources_types_and_licence_and_no_test() -> None:
