@@ -4,7 +4,8 @@
 Each is a small file with one thing changed and the seal made anew, so that nothing but the decoder stands between it
 and the kernels. ``python tests/hostile.py`` writes ``client/test/hostile.json``: a list of {name, reason, accept,
 bytes} where `reason` is what Python says (empty if it accepts) and `bytes` is base64. Of those that are accepted,
-`secrets` and `weight` (the sum over all arcs of the graph that reports go by) say how they are read.
+`secrets` and `weight` (the sum over all arcs of the graph that reports go by) say how they are read, and `holds`
+whether `verify` finds them to hold what they state.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from geoelastic.errors import FileError, InputError
+from geoelastic.judge import verify
 from geoelastic.mechanism import ElasticMechanism
 from geoelastic.metric.portable import decode_portable
 from geoelastic.metric.relief import Relief
@@ -198,6 +200,15 @@ def accepted() -> Iterator[tuple[str, bytes]]:
     yield "largest heights", sharp(PLAIN).changed(height=[2**24] * 16).bytes()
     yield "certificate and info of any kind", PLAIN.changed("info", {"a": [1, {"b": None}], "ratio": "x"}).changed(
         "certificate", {"ok": 5, "ratio": [], "graph_sha256": 7}).bytes()  # fmt: skip
+    for name, made in (
+        ("plain", PLAIN),
+        ("edges", PAPER),
+        ("fence", PLAIN.changed(fence=[0, 1, 1, 0] * 4)),
+        ("sharp", SHARP),
+    ):
+        key = verify(decode_portable(made.bytes())[0], workers=1)["graph_sha256"]
+        yield f"{name}: certified", made.changed("certificate", {"graph_sha256": key}).bytes()
+        yield f"{name}: the certificate of another", made.changed("certificate", {"graph_sha256": key[::-1]}).bytes()
     yield "astral text", PLAIN.changed("output", "\U0001d53c" * 500).bytes()
     yield "an escaped pair", PLAIN.bytes(header=PLAIN.header.replace(b'"output":"mass"', b'"output":"\\ud835\\udd3c"'))
     yield "spaces", PLAIN.bytes(header=b" \n\t" + PLAIN.header.replace(b":", b" : ") + b"\r\n")
@@ -484,7 +495,8 @@ def judged(content: bytes) -> dict[str, Any]:
     except (FileError, InputError) as error:
         return {"accept": False, "reason": str(error)}
     weight = int(mechanism.reporting.graph.weight.sum())
-    return {"accept": True, "reason": "", "secrets": int(metric.secret.sum()), "weight": weight}
+    holds = verify(mechanism, workers=1)["ok"]
+    return {"accept": True, "reason": "", "secrets": int(metric.secret.sum()), "weight": weight, "holds": holds}
 
 
 def main() -> None:

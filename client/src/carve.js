@@ -36,6 +36,7 @@ export function carveFence(metric, ring) {
       sticky: `${metric.head.sticky}|fences ${fenceRuns(cells)}`,
       // heights belong to the map as it was, and an exponent to them: reports go by half of each distance again
       exponent: [1, 2],
+      certificate: {}, // nor is it the graph that was certified
     },
     leaves,
     fence,

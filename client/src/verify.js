@@ -5,7 +5,7 @@
 import { claimWords, factsOf, grouped } from "./claim.js";
 import { GeoelasticError } from "./errors.js";
 import { Elastic } from "./mechanism.js";
-import { LEVEL_UNITS } from "./metric.js";
+import { graphKey, LEVEL_UNITS } from "./metric.js";
 import { README, requiredUnits, shortOf } from "./policy.js";
 import { Crew } from "./workers.js";
 
@@ -38,7 +38,7 @@ export async function verify(given, { require = README, progress = () => undefin
   if (given instanceof Elastic) return check(given, options);
   const bytes = given instanceof Uint8Array ? given : new Uint8Array(given);
   const policy = await digestOf(new TextEncoder().encode(JSON.stringify(require)));
-  const key = `geoelastic.verified.1.${await digestOf(bytes)}.${policy.slice(0, 16)}`;
+  const key = `geoelastic.verified.2.${await digestOf(bytes)}.${policy.slice(0, 16)}`;
   const known = await store.get(key);
   if (known !== undefined) return known;
   const result = await check(await Elastic.fromBytes(bytes), options);
@@ -87,7 +87,7 @@ async function check(mechanism, { require, progress, signal, workers, spawn }) {
     const balls = await crew.all(parts(secrets, BALLS_A_TASK, (part) => ({ kind: "balls", given: [part], size: part.length })), { done, signal });
     const edges = map.sharpened ? await checkEdges(mechanism, crew, outside, { done, signal }) : { checked: 0, over: 0, worst: 0 };
     const checked = {
-      short: balls.reduce((sum, part) => sum + part.short, 0), least: balls.reduce((least, part) => Math.min(least, part.least), Infinity), edges,
+      graph: await graphKey(metric), short: balls.reduce((sum, part) => sum + part.short, 0), least: balls.reduce((least, part) => Math.min(least, part.least), Infinity), edges,
     };
     return resultOf(mechanism, checked, require);
   } finally {
@@ -95,13 +95,15 @@ async function check(mechanism, { require, progress, signal, workers, spawn }) {
   }
 }
 
-function resultOf({ metric, weights }, { short: without, least, edges }, require) {
+function resultOf({ metric, weights }, { graph, short: without, least, edges }, require) {
   const facts = factsOf(metric);
   const faults = [];
   if (facts.secrets === 0) faults.push("no place can be a secret");
   if (without > 0) faults.push(`${grouped(without)} places have not the crowd that is required`);
   if (crossings(metric) > 0) faults.push("a fence is not closed");
   if (!weightsHold(weights, facts.sharpened ? 1n : 2n)) faults.push("the weights of reports fall too fast");
+  const stated = metric.head.certificate.graph_sha256;
+  if (stated !== undefined && stated !== graph) faults.push("the graph is not the one that its certificate is about");
   if (edges.over > 0) faults.push(`reports may tell more than the length of an edge on ${grouped(edges.over)} of them`);
   const short = shortOf(require ?? README, facts, metric.head);
   const required = require !== null;
