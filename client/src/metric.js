@@ -20,7 +20,7 @@ export async function fetchBytes(url) {
 
 /** A digest of all that heights depend on: graph, masses and fences, as whole numbers of 32 and 64 bits, little-endian. */
 export function reliefKey({ graph: { start, index, weight }, mass, fence }) {
-  return digestOf([[start, 8], [index, 4], [weight, 4], [mass, 8], [fence, 4]]);
+  return wordsDigest([[start, 8], [index, 4], [weight, 4], [mass, 8], [fence, 4]]);
 }
 
 /** The digest that a certificate names its graph by: every edge once (tails, tips, lengths), those that tie fences together, masses, fences. */
@@ -35,11 +35,11 @@ export function graphKey({ graph: { start, index, weight }, mass, fence }) {
   for (let k = 1; k < inside.length; k++) {
     if (fence[inside[k - 1]] === fence[inside[k]]) [inside[k - 1], inside[k], 0].forEach((value, part) => edges[part].push(value));
   }
-  return digestOf([...edges, mass, fence].map((values) => [values, 8]));
+  return wordsDigest([...edges, mass, fence].map((values) => [values, 8]));
 }
 
 /** SHA-256 of arrays of whole numbers >= 0, each with its number of bytes, in hexadecimal digits. */
-async function digestOf(parts) {
+async function wordsDigest(parts) {
   const view = new DataView(new ArrayBuffer(parts.reduce((sum, [values, width]) => sum + width * values.length, 0)));
   let at = 0;
   for (const [values, width] of parts) {
