@@ -9,6 +9,7 @@ import math
 import os
 import re
 import subprocess
+import sys
 import time
 import zipfile
 from collections.abc import Iterator
@@ -391,6 +392,25 @@ def test_no_answer_comes_before_the_fixed_delay(somebody: Visitor, site: Site) -
     page.close()
     assert min(took) >= 499
     assert np.median(took) < 30_000
+
+
+def test_the_demonstration_site_gets_reports(somebody: Visitor, pack: Path) -> None:
+    command = [sys.executable, "-m", "geoelastic.cli", "serve", "--pack", str(pack), "--demo-site", "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        address = process.stderr.readline().split(" ")[0]
+        page = somebody.open(f"{address}demo-site")
+        page.wait_for_selector("body[data-asked='10']", timeout=60_000)
+        answers = page.locator("#answers td:last-child").all_inner_texts()
+        (region,) = read_catalogue(pack).regions
+        served = page.evaluate("(name) => fetch('/pack/' + name).then((answer) => answer.status)", region.file)
+        other = page.evaluate("fetch('/pack/..%2Fsecret').then((answer) => answer.status)")
+        page.close()
+        process.terminate()
+    lat, lon = sticky_report(somebody, HERE)
+    assert sum(answer.startswith(f"{lat:.5f}, {lon:.5f}") for answer in answers) == 9, answers
+    assert not any(holds_a_place(answer) for answer in answers)  # the tenth is a watch
+    assert (served, other) == (200, 404)
 
 
 def test_hostile_catalogues_are_refused_as_in_python(pack: Path, tmp_path: Path) -> None:

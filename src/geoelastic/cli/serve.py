@@ -11,7 +11,11 @@ from ._common import geo_command
 
 
 @geo_command(short_help="The HTTP service and its page.")
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.argument("files", nargs=-1, metavar="[FILE...]")
+@click.option(
+    "--pack", metavar="DIR", help="Also serve a pack, at /pack/; without FILE its first region is the page's map."
+)
+@click.option("--demo-site", is_flag=True, help="Also a page at /demo-site that asks for the position in ten ways.")
 @click.option(
     "--host",
     default="127.0.0.1",
@@ -54,6 +58,8 @@ def command(files: tuple[str, ...], token_file: str | None, measure: str, **opti
     """
     from ..service.run import read_token, serve
 
+    if not files and options["pack"] is None:
+        raise click.UsageError("Missing argument 'FILE...', or --pack DIR.", click.get_current_context())
     serve(
         files, token=read_token(token_file), output=measure, **options,
         on_ready=lambda address: click.echo(f"{address} (stop with Ctrl-C)", err=True),

@@ -9,11 +9,13 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from .. import __version__
 from ..errors import FrameError, InputError, MissingExtraError, OutsideError
-from .registry import Published
+from ..packs import CATALOGUE, read_catalogue
+from .registry import Blob, Published
 
 try:
     from fastapi import FastAPI, Request
@@ -28,7 +30,7 @@ from .files import send
 from .guard import Guard, error_response
 from .meter import Meter
 from .models import ERRORS, Description, Extracts, Health, Metrics, OnePlace, Problem, Reports, SanitizeRequest
-from .page import page_assets
+from .page import demo_site_assets, page_assets
 
 __all__ = ["LOCAL_HOSTS", "Settings", "create_app"]
 
@@ -41,7 +43,8 @@ LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 @dataclass(frozen=True)
 class Settings:
     """`token`: required in 'Authorization' for everything but health and the page. `cors`: origins whose pages may ask.
-    `hosts`: names by which the service may be asked. `max_waiting`: requests that may wait for a thread."""
+    `hosts`: names by which the service may be asked. `max_waiting`: requests that may wait for a thread. `pack`: the
+    folder of a pack, for everybody at /pack/. `demo_site`: a page that asks for the position in ten ways."""
 
     token: str | None = None
     cors: Sequence[str] = ()
@@ -50,6 +53,8 @@ class Settings:
     max_body_bytes: int = 256 * 1024
     max_waiting: int = 256
     threads: int | None = None
+    pack: Path | None = None
+    demo_site: bool = False
 
 
 class _Pool:
@@ -89,7 +94,9 @@ def create_app(published: Mapping[str, Published], settings: Settings | None = N
     _add_errors(app)
     _add_metrics(app)
     _add_sanitize(app)
-    _add_page(app)
+    assets = page_assets() | (demo_site_assets() if settings.demo_site else {})
+    _add_page(app, assets)
+    files = _add_pack(app, settings.pack) if settings.pack is not None else []
     if settings.cors:
         app.add_middleware(
             CORSMiddleware, allow_origins=list(settings.cors), allow_methods=["GET", "POST"],
@@ -97,7 +104,7 @@ def create_app(published: Mapping[str, Published], settings: Settings | None = N
         )  # fmt: skip
     app.add_middleware(
         Guard, token=settings.token, max_body_bytes=settings.max_body_bytes, hosts=settings.hosts,
-        public=list(page_assets()), meter=app.state.meter,
+        public=[*assets, *files], meter=app.state.meter,
     )  # fmt: skip
     return app
 
@@ -225,8 +232,22 @@ def _add_sanitize(app: FastAPI) -> None:
         return JSONResponse({"metric": one.name, "reports": reports})  # made here of numbers: no need to check it again
 
 
-def _add_page(app: FastAPI) -> None:
-    for path, blob in page_assets().items():
+def _add_pack(app: FastAPI, folder: Path) -> list[str]:
+    """The files of a pack, at addresses that are returned: those that its catalogue names, and no others."""
+    known = {CATALOGUE, *(region.file for region in read_catalogue(folder).regions)}
+
+    @app.get("/pack/{name}", include_in_schema=False)
+    async def file(name: str, request: Request) -> Response:
+        if name not in known:
+            raise HTTPException(404, "there is no file of this name in the pack")
+        content = await app.state.pool.run((folder / name).read_bytes)
+        return send(request, Blob(content, "application/octet-stream", name), public=True)
+
+    return [f"/pack/{name}" for name in known]
+
+
+def _add_page(app: FastAPI, assets: Mapping[str, Blob]) -> None:
+    for path, blob in assets.items():
 
         def serve(request: Request, blob: Any = blob) -> Response:
             headers = {"ETag": blob.etag, "Cache-Control": "no-cache"}

@@ -18,7 +18,7 @@ from ..store import write_bytes
 from .bundle import STATIC, bundle
 from .registry import Blob
 
-__all__ = ["page_assets", "standalone_html", "write_page"]
+__all__ = ["demo_site_assets", "page_assets", "standalone_html", "write_page"]
 
 _VENDOR = STATIC / "vendor"
 
@@ -37,6 +37,18 @@ def page_assets() -> dict[str, Blob]:
         "/vendor/LICENSE.leaflet": (_text("vendor/LICENSE.leaflet"), "text/plain; charset=utf-8"),
     }
     return {path: Blob(text.encode(), kind, path.rsplit("/", 1)[1]) for path, (text, kind) in texts.items()}
+
+
+@cache
+def demo_site_assets() -> dict[str, Blob]:
+    """A site that asks for its visitor's position in ten ways and shows what it got."""
+    return {
+        "/demo-site": Blob(_text("demo-site.html").encode(), "text/html; charset=utf-8", "demo-site.html"),
+        "/demo-site.js": Blob(bundle("demo-site").encode(), "text/javascript; charset=utf-8", "demo-site.js"),
+        "/demo-site-frame": Blob(
+            _text("demo-site-frame.html").encode(), "text/html; charset=utf-8", "demo-site-frame.html"
+        ),
+    }
 
 
 def standalone_html(metric: AnyMetric, path: str | os.PathLike[str], *, output: str = "mass") -> int:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FileError, InputError, MissingExtraError
+from ..packs import read_catalogue
 from .registry import publish
 
 __all__ = ["make_server", "read_token", "serve"]
@@ -50,7 +51,7 @@ def read_token(path: str | None) -> str | None:
 def serve(
     files: Sequence[str], *, host: str = "127.0.0.1", port: int = 8750, token: str | None = None,
     cors: Sequence[str] = (), allowed_hosts: Sequence[str] = (), root_path: str = "", output: str = "mass",
-    max_points: int = 1000,
+    max_points: int = 1000, pack: str | None = None, demo_site: bool = False,
     on_ready: Callable[[str], Any] = lambda address: None,
 ) -> None:  # fmt: skip
     """Serve metrics until stopped. Requests under way are finished first (for at most ten seconds).
@@ -65,12 +66,25 @@ def serve(
         )
     from .app import LOCAL_HOSTS, Settings, create_app
 
+    if pack is not None and not files:
+        # the page needs a map to show: the pack's first
+        files = [str(Path(pack) / read_catalogue(pack).regions[0].file)]
     published = publish(files, output=output)
     for one in published.values():
         one.warm()
     own = "address" if host in _EVERYWHERE else f"[{host}]" if ":" in host else host
     hosts = [*LOCAL_HOSTS, own, *allowed_hosts]
-    app = create_app(published, Settings(token=token, cors=cors, hosts=hosts, max_points=max_points))
+    app = create_app(
+        published,
+        Settings(
+            token=token,
+            cors=cors,
+            hosts=hosts,
+            max_points=max_points,
+            pack=None if pack is None else Path(pack),
+            demo_site=demo_site,
+        ),
+    )
     handler = logging.StreamHandler()
     handler.setFormatter(_Discreet())
     logging.basicConfig(level=logging.INFO, handlers=[handler])
