@@ -61,7 +61,7 @@ def test_suggest_fences_home_and_work_and_says_nothing_else(traces: Path, commut
     assert [note["name"] for _, note in named] == ["home", "work"]
     for (shape, note), (lat, lon) in zip(named, (commuter.home, commuter.work), strict=True):
         assert shape.intersects(shapely.Point(lon, lat))
-        assert note.keys() == {"name", "area_km2", "holds", "unit"}
+        assert note.keys() == {"name", "kind", "area_km2", "holds", "unit"}
         assert 1 <= note["holds"] < note["area_km2"] < 12
     # neither the file nor the answer has a fix or a place in it
     for place in (commuter.home, commuter.work):
