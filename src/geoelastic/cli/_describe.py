@@ -56,16 +56,16 @@ def describe(subject: AnyMetric | ElasticMechanism, path: Path) -> dict[str, Any
 def _claim(metric: AnyMetric, output: str | None) -> Claim | None:
     """What the metric states; None for a metric in tiles, of which none is opened."""
     from ..judge import claim_of
-    from ..metric import Metric
 
-    return claim_of(metric, output) if isinstance(metric, Metric) else None
+    return claim_of(metric.whole(), output) if metric.at_hand else None
 
 
 def _size(path: Path) -> int:
     """Bytes of a file, or of the tiles in a folder without the stages they were built from."""
     if not path.is_dir():
         return path.stat().st_size if path.exists() else 0
-    files = [path / "manifest.json", *path.glob("tiles/*"), *path.glob("edges/*")]
+    kinds = ("tiles", "edges", "rises", "heights")
+    files = [path / "manifest.json", *(file for kind in kinds for file in path.glob(f"{kind}/*"))]
     return sum(file.stat().st_size for file in files)
 
 

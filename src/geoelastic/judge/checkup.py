@@ -109,9 +109,10 @@ class Checkup:
 def checkup(subject: AnyMetric | ElasticMechanism) -> Checkup | None:
     """The checkup of a metric or of a mechanism over one; None for a metric in tiles, of which none is opened, and
     where there is nobody."""
-    metric = subject.metric if isinstance(subject, ElasticMechanism) else subject
-    if not isinstance(metric, Metric) or not metric.mass_units.sum():
+    given = subject.metric if isinstance(subject, ElasticMechanism) else subject
+    if not given.at_hand or not given.mass_units.sum():
         return None
+    metric = given.whole()
     hidden = metric.secret | (metric.fence > 0)
     grid = metric.grid
     places = _people(metric, np.flatnonzero(metric.secret & (metric.fence == 0)))

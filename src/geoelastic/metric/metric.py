@@ -107,6 +107,11 @@ class Metric(Shown):
         """Whether distances are shortest paths in `graph`, which searches can walk as far as they need."""
         return True
 
+    @property
+    def at_hand(self) -> bool:
+        """Whether all of it is in memory, so that looking at every location costs nothing more."""
+        return True
+
     def is_secret(self, i: int) -> bool:
         """False in the frame, which may be reported but not be a secret."""
         return bool(self.secret[self._checked(i)])

@@ -106,7 +106,7 @@ class TiledRelief:
 class TiledMetric:
     """A metric in tiles; see the module. `opened`: the tiles whose locations have been read so far."""
 
-    method, by_paths, framed = "conformal", True, None
+    method, by_paths, framed, at_hand = "conformal", True, None, False
 
     def __init__(self, store: CachedStore, content: dict[str, Any]) -> None:
         self.store, self.content = store, content
