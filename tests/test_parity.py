@@ -55,6 +55,10 @@ COMMANDS: dict[str, tuple[list[str], str, dict[str, str]]] = {
     ),
     "map page": (["map", "FILE", "page", "-o", "OUT"], ".html", {}),
     "audit": (["audit", "PAIRS", "--metric", "FILE"], "", {}),
+    "doctor": (["doctor", "FILE"], "", {}),
+    "estimate": (["estimate", "FILE", "--reports", "TABLE", "--zones", "grid:4000", "-o", "OUT"], ".csv", {}),
+    "trace cost": (["trace", "cost", "FILE"], "", {}),
+    "trace release": (["trace", "release", "FILE", "TRACE", "-o", "OUT"], ".csv", {}),
 }  # fmt: skip
 
 
@@ -70,10 +74,12 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     middle = [float(part) for part in grid.cell_to_latlon(*PLACE)]
     (folder / "fence.geojson").write_text(json.dumps(fences_to_geojson([disc(*middle, 400)], [{}])))
     at = f"{middle[0]},{middle[1]}"
+    fixes = "".join(f"2026-05-04T0{hour}:00:00Z,{rows[hour]}\n" for hour in range(6, 10))
+    (folder / "day.csv").write_text("time,lat,lon\n" + fixes)
     return {
         "PLACE": ["--lat", str(middle[0]), "--lon", str(middle[1])], "AT": ["--at", at], "CENTER": ["--center", at],
         "TABLE": [str(folder / "table.csv")], "PAIRS": [str(folder / "pairs.csv")],
-        "FENCE": [str(folder / "fence.geojson")],
+        "FENCE": [str(folder / "fence.geojson")], "TRACE": [str(folder / "day.csv")],
     }  # fmt: skip
 
 
