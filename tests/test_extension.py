@@ -8,6 +8,7 @@ import json
 import math
 import os
 import re
+import struct
 import subprocess
 import sys
 import time
@@ -239,6 +240,7 @@ def test_it_fails_closed(somebody: Visitor, site: Site) -> None:
         assert somebody.asked(site.home) == ["error", 2]
     somebody.at(HERE)
     # the week's reports are used up
+    somebody.asked(site.home)
     somebody.change({"weekly": 1})
     somebody.at((48.8612, 2.3441))
     assert somebody.asked(site.home) == ["error", 2]
@@ -249,18 +251,17 @@ def test_it_fails_closed(somebody: Visitor, site: Site) -> None:
     owner = somebody.open(f"{somebody.base}/popup.html?host=")
     edit = """async (how) => { const open = indexedDB.open("geoelastic", 1);
       const base = await new Promise((yes) => (open.onsuccess = () => yes(open.result)));
-      const store = base.transaction("files", "readwrite").objectStore("files");
-      const file = await new Promise((yes) => (store.get("sharp").onsuccess = (event) => yes(event.target.result)));
-      if (how === "damage") file.bytes[5000] ^= 1; if (how === "unverify") file.verified = "";
-      if (how === "keep") window.good = structuredClone(file);
-      if (how === "mend") Object.assign(file, { bytes: window.good.bytes.slice(), verified: window.good.verified });
-      if (how !== "keep") await new Promise((yes) => (store.put(file).onsuccess = yes));
+      const name = how.includes("damage") ? "carved" : "files", stores = base.transaction(name, "readwrite");
+      const store = stores.objectStore(name), get = store.get("sharp");
+      const kept = await new Promise((yes) => (get.onsuccess = () => yes(get.result)));
+      if (how === "damage") kept.parts.mass[100] += 1; if (how === "undo damage") kept.parts.mass[100] -= 1;
+      if (how === "unverify") kept.verified = ""; if (how === "undo unverify") kept.verified = kept.sha256;
+      await new Promise((yes) => (store.put(kept).onsuccess = yes));
       base.close(); await chrome.storage.local.set({ maps: Math.random() }); }"""
-    owner.evaluate(edit, "keep")
     for harm in ("damage", "unverify"):
         owner.evaluate(edit, harm)
         assert somebody.asked(site.home) == ["error", 2], harm
-        owner.evaluate(edit, "mend")
+        owner.evaluate(edit, f"undo {harm}")
     owner.close()
     assert somebody.asked(site.home) == report
 
@@ -392,6 +393,21 @@ def test_no_answer_comes_before_the_fixed_delay(somebody: Visitor, site: Site) -
     page.close()
     assert min(took) >= 499
     assert np.median(took) < 30_000
+
+
+def test_pictures_for_the_stores(somebody: Visitor, site: Site) -> None:
+    """Popup and options as people see them, at a size that stores take; kept with the built extension."""
+    somebody.asked(site.home)
+    for name, page in (("popup", somebody.popup(site.host)), ("options", somebody.options())):
+        page.set_viewport_size({"width": 1280, "height": 800})
+        if name == "options":
+            page.wait_for_selector("body[data-shown=sharp]")
+        path = DIST / f"{name}.png"
+        page.screenshot(path=path)
+        page.close()
+        content = path.read_bytes()
+        assert struct.unpack(">II", content[16:24]) == (1280, 800)
+        assert len(set(content)) > 100  # something is to be seen
 
 
 def test_the_demonstration_site_gets_reports(somebody: Visitor, pack: Path) -> None:

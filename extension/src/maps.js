@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maps on the device: the file as it came, with the digest under which it was verified here; and, where fences were drawn, the map
-// with them carved in. Whatever is missing, damaged, not verified or of other fences is no map.
+// Maps on the device: the file as it came, with the digest under which it was verified here; and the map unpacked, with the fences carved
+// in that were drawn. Whatever is missing, damaged, not verified or of other fences is no map.
 
 import { carveFence } from "../../client/src/carve.js";
 import { GeoelasticError } from "../../client/src/errors.js";
@@ -66,19 +66,11 @@ function digestOfParts({ head, leaves, edges, place, ...arrays }) {
 
 /** The mechanism of a kept map with these fences in it; throws if there is none that is whole and verified. */
 export async function openMap(id, rings = []) {
-  const file = await fetchKept("files", id);
+  const [file, made] = await Promise.all([fetchKept("files", id), fetchKept("carved", id)]);
   if (!file || file.verified !== file.sha256) throw new GeoelasticError("file", "the map was not verified on this device");
-  if (rings.length === 0) {
-    // the file's own checksum is checked as it is read; this is that it is the file that was verified
-    const [mechanism, digest] = await Promise.all([Elastic.fromBytes(file.bytes), digestOf(file.bytes)]);
-    if (digest !== file.sha256) throw new GeoelasticError("file", "the map was changed");
-    return mechanism;
-  }
-  const carved = await fetchKept("carved", id);
-  if (carved?.of !== file.sha256 || carved.fences !== JSON.stringify(rings) || carved.sha256 !== (await digestOfParts(carved.parts))) {
-    throw new GeoelasticError("file", "the fences are not in the map");
-  }
-  return new Elastic(new Metric(carved.parts));
+  if (made?.of !== file.sha256 || made.fences !== JSON.stringify(rings)) throw new GeoelasticError("file", "the fences are not in the map");
+  if (made.sha256 !== (await digestOfParts(made.parts))) throw new GeoelasticError("file", "the map was changed");
+  return new Elastic(new Metric(made.parts));
 }
 
 /** A file, verified on this device and then kept. about: {id, name, licence, date, from}. */
@@ -86,7 +78,9 @@ export async function addMap(bytes, about, options) {
   const { ok, claim, faults, short } = await verify(bytes, { ...options, store: { get: () => undefined, set: () => undefined } });
   if (!ok) throw new GeoelasticError("file", `this map does not keep its promise: ${[...faults, ...short].join("; ")}`);
   const sha256 = await digestOf(bytes);
-  await keep("files", { ...about, bytes, sha256, verified: sha256, claim });
+  const file = { ...about, bytes, sha256, verified: sha256, claim };
+  await keep("files", file);
+  await keepParts(file, [], await Elastic.fromBytes(bytes));
   return claim;
 }
 
@@ -96,8 +90,9 @@ export async function addMap(bytes, about, options) {
  */
 export async function carveMap(id, rings, options) {
   const file = await fetchKept("files", id);
-  if (rings.length === 0) return forget("carved", id);
-  let { metric } = await Elastic.fromBytes(file.bytes);
+  const whole = await Elastic.fromBytes(file.bytes);
+  if (rings.length === 0) return keepParts(file, rings, whole);
+  let { metric } = whole;
   for (const ring of rings) metric = carveFence(metric, ring).metric;
   const heights = metric.heightBefore;
   await keepCarved(file, rings, new Elastic(metric), options);
@@ -113,6 +108,11 @@ export async function sharpenMap(id, rings, { metric, heights }, options) {
 async function keepCarved(file, rings, mechanism, options) {
   const { ok, faults } = await verify(mechanism, { ...options, require: null });
   if (!ok) throw new GeoelasticError("input", `the map does not hold with this fence: ${faults.join("; ")}`);
+  await keepParts(file, rings, mechanism);
+}
+
+/** A map as it is used, unpacked: it opens in half the time of its file. */
+async function keepParts(file, rings, mechanism) {
   const parts = partsOf(mechanism.metric);
   await keep("carved", { id: file.id, of: file.sha256, fences: JSON.stringify(rings), parts, sha256: await digestOfParts(parts) });
 }
