@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import random
 import struct
 from pathlib import Path
 
@@ -158,6 +159,33 @@ def test_bad_files_are_refused_in_a_line(mechanism: ge.PlanarLaplace, tmp_path: 
     told = CliRunner().invoke(main, ["sanitize", *noise, "--input", str(tmp_path / "lines.gpkg"), "-o", "o.csv"])
     assert told.exit_code == 2
     assert told.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("suffix", [".gpkg", ".fgb", ".shz"])
+def test_damaged_files_are_read_or_refused_in_a_line(
+    mechanism: ge.PlanarLaplace, places: geopandas.GeoDataFrame, tmp_path: Path, suffix: str
+) -> None:
+    whole = written(places.drop(columns="address")[:40], tmp_path / f"whole{suffix}").read_bytes()
+    draw = random.Random(suffix)
+    told: list[str] = []
+    for _ in range(60):
+        content = bytearray(whole if draw.random() < 0.8 else whole[: draw.randrange(20, len(whole))])
+        for _ in range(draw.choice([1, 3, 20])):
+            content[draw.randrange(len(content))] = draw.randrange(256)
+        (tmp_path / f"damaged{suffix}").write_bytes(content)
+        try:
+            ge.sanitize_file(mechanism, tmp_path / f"damaged{suffix}", tmp_path / "out.csv", outside="drop")
+        except ge.GeoelasticError as error:
+            told.append(str(error))
+    assert len(told) > 5
+    assert not any("\n" in line for line in told)
+
+
+def test_points_without_any_column_keep_their_number(mechanism: ge.PlanarLaplace, tmp_path: Path) -> None:
+    bare = geopandas.GeoDataFrame(geometry=[shapely.Point(2, 48), None, shapely.Point(3, 49)], crs=4326)
+    source = written(bare, tmp_path / "bare.gpkg")
+    for suffix in (".gpkg", ".csv", ".geojson"):
+        assert ge.sanitize_file(mechanism, source, tmp_path / f"out{suffix}", outside="drop")["reports"] == 2
 
 
 def test_polars_frames(mechanism: ge.PlanarLaplace) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import secrets
 import shutil
 import tempfile
+import warnings
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -22,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 import shapely
 
-from ...errors import FileError, InputError, MissingExtraError
+from ...errors import FileError, GeoelasticError, InputError, MissingExtraError
 from .columns import Batch, Layout, tells_place
 from .parquetfile import point_columns
 from .plumbing import DEGREE_DECIMALS
@@ -52,13 +53,15 @@ def _raw() -> Any:
 
 @contextmanager
 def _in_one_line(name: str, kind: str) -> Iterator[None]:
-    """What GDAL says may hold anything; what is wrong is said once and without it."""
+    """What GDAL says, in errors and in warnings, may hold anything; what is wrong is said once and without it."""
     _raw()
-    from pyogrio.errors import DataSourceError, FieldError, GeometryError
-
     try:
-        yield
-    except (DataSourceError, FieldError, GeometryError, pa.ArrowException, UnicodeError):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    except (GeoelasticError, MemoryError):
+        raise
+    except Exception:  # on damaged files pyogrio has errors of GDAL's, PROJ's, Arrow's, and faults of its own
         raise FileError(f"{name}: not a whole {kind} file") from None
 
 
@@ -123,11 +126,14 @@ class VectorReader:
                         table = pa.Table.from_batches([reader.read_next_batch()])
                     except StopIteration:
                         return
+                    table.validate(full=True)  # text that is no UTF-8 would fail wherever it is read first
                 self._read += table.num_rows
                 lon, lat = point_columns(table.column(self._geometry), where=self._path.name)
                 if self._transform is not None:
                     lon, lat = (np.asarray(part) for part in self._transform.transform(lon, lat))
-                yield Batch(lat, lon, table.select(self.layout.rest.names).cast(self.layout.rest))
+                rest = table.select(self.layout.rest.names)
+                # a table without columns would forget how many rows it has
+                yield Batch(lat, lon, rest.cast(self.layout.rest) if rest.num_columns else rest)
 
     def fraction(self) -> float:
         """The share of the rows that have been read."""
