@@ -121,6 +121,12 @@ def test_a_check_states_what_the_package_states(tmp_path: Path, town: gc.Elastic
         for name, value in want["facts"].items():
             assert told["facts"][name] == (pytest.approx(value, rel=1e-12) if isinstance(value, float) else value)
     assert "crowd" in gc.verify(gc.Elastic.open(broken), require=None)["faults"][0]
+    foreign = gc.Elastic.open(broken)
+    foreign.metric.head["certificate"]["graph_sha256"] = "0" * 64
+    foreign.metric.head["info"]["spread_m"] = 150
+    told = gc.verify(foreign, require=None)
+    assert "the graph is not the one that its certificate is about" in told["faults"]
+    assert "mass was spread by 150 m" in told["claim"]
     checked = gc.Elastic.open(sharp)
     found = gc.verify(checked, require=None)
     assert found["ok"]

@@ -21,8 +21,6 @@ def facts_of(metric: Metric) -> dict[str, Any]:
     cells = [side * side for side in metric.size]
     mass, units = sum(metric.mass), sum(metric.mass) / MASS_UNITS
     area_km2 = sum(cells) * (metric.cell_m / 1000) ** 2
-    unit = head["info"].get("r_small_m")
-    stated = isinstance(unit, (int, float)) and not isinstance(unit, bool) and unit > 0
     return {
         "locations": metric.n, "secrets": len(hidden), "fenced": len(secret) - len(hidden),
         "fences": len(set(metric.fence) - {0}), "share_of_locations": len(hidden) / metric.n,
@@ -30,8 +28,16 @@ def facts_of(metric: Metric) -> dict[str, Any]:
         "share_of_mass": sum(metric.mass[i] for i in hidden) / mass if mass else 0.0,
         "requirement": {name: part for name, part in head["requirement"].items() if name not in ("levels", "masses")},
         "l_from": head["l_from"], "l_top": head["l_top"], "mass": units, "mass_per_km2": units / area_km2,
-        "unit_m": float(unit) if stated else None, "output": head["output"], "sharpened": metric.sharpened,
+        "unit_m": _stated(head, "r_small_m"), "spread_m": _stated(head, "spread_m") or 0.0,
+        "output": head["output"], "sharpened": metric.sharpened,
     }  # fmt: skip
+
+
+def _stated(head: dict[str, Any], name: str) -> float | None:
+    """A number that a file states, if it is one and makes sense."""
+    value = head["info"].get(name)
+    sound = isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0
+    return float(value) if sound else None
 
 
 def claim_words(facts: dict[str, Any], faults: list[str], short: list[str], *, required: bool) -> str:
@@ -47,6 +53,9 @@ def claim_words(facts: dict[str, Any], faults: list[str], short: list[str], *, r
     unit = "what one unit is, the file does not state"
     if facts["unit_m"] is not None:
         unit = f"a unit is what a disc of {four_digits(facts['unit_m'])} m holds on average where the map's city is"
+    if facts["spread_m"] > 0:
+        spread = four_digits(facts["spread_m"])
+        unit += f"; mass was spread by {spread} m, so that crowds are counted where they are not"
     reports = "by half of each distance, so that between two places a report's chance changes by at most e^distance"
     if facts["sharpened"]:
         reports = "by all of each distance over a relief, so that along an edge its chance changes by at most e^length"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 from array import array
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,7 +18,7 @@ from .layout import neighbours, paint_owner, place_lengths, uniform_leaves, unpa
 from .prepared import load_prepared, save_prepared
 from .projection import Projection
 
-__all__ = ["LEVEL_UNITS", "MASS_UNITS", "Metric"]
+__all__ = ["LEVEL_UNITS", "MASS_UNITS", "Metric", "graph_key"]
 
 LEVEL_UNITS = 2**13
 MASS_UNITS = 2**32
@@ -153,11 +154,36 @@ def _made(content: bytes) -> tuple[dict[str, Any], dict[str, array[int]]]:
 
 
 def _relief_key(graph: Graph, mass: list[int], fence: list[int]) -> str:
-    """A digest of all that heights depend on, as whole numbers of 32 and 64 bits, little-endian."""
+    """A digest of all that heights depend on."""
+    return _digest([("q", graph.start), ("i", graph.index), ("i", graph.weight), ("q", mass), ("i", fence)])
+
+
+def graph_key(metric: Metric) -> str:
+    """The digest that a certificate names its graph by: every edge once (tails, tips, lengths), then those that tie
+    fences together, masses, fences."""
+    tails, tips, lengths = array("q"), array("q"), array("q")
+    graph = metric.graph
+    for i in range(metric.n):
+        for a in range(graph.start[i], graph.start[i + 1]):
+            if i < graph.index[a]:
+                tails.append(i)
+                tips.append(graph.index[a])
+                lengths.append(graph.weight[a])
+    inside = sorted((number, i) for i, number in enumerate(metric.fence) if number)
+    for (before, i), (number, j) in zip(inside, inside[1:]):
+        if before == number:
+            tails.append(i)
+            tips.append(j)
+            lengths.append(0)
+    return _digest([("q", values) for values in (tails, tips, lengths, metric.mass, metric.fence)])
+
+
+def _digest(parts: list[tuple[str, Any]]) -> str:
+    """SHA-256 of whole numbers of 32 ("i") and 64 ("q") bits, little-endian."""
     digest = hashlib.sha256()
-    for kind, values in (("q", graph.start), ("i", graph.index), ("i", graph.weight), ("q", mass), ("i", fence)):
+    for kind, values in parts:
         packed = array(kind, values)
-        if array("h", [1]).tobytes()[0] == 0:
+        if sys.byteorder == "big":
             packed.byteswap()
         digest.update(packed.tobytes())
     return digest.hexdigest()

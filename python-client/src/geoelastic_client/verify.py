@@ -13,7 +13,7 @@ from .claim import claim_words, facts_of
 from .errors import InputError
 from .graph import MASK, SHIFT, Search
 from .mechanism import Elastic
-from .metric import LEVEL_UNITS
+from .metric import LEVEL_UNITS, graph_key
 from .policy import README, required_units, short_of
 from .weights import weights_hold
 
@@ -62,6 +62,9 @@ def verify(
         faults.append("a fence is not closed")
     if not weights_hold(mechanism.weights, mechanism.part):
         faults.append("the weights of reports fall too fast")
+    digest = graph_key(metric)
+    if metric.head["certificate"].get("graph_sha256", digest) != digest:
+        faults.append("the graph is not the one that its certificate is about")
     if over:
         faults.append(f"reports may tell more than the length of an edge on {over:,} of them")
     short = short_of(README if require is None else require, facts, metric.head)
