@@ -99,6 +99,12 @@ def test_a_map_that_does_not_keep_its_promise_makes_no_pack(tmp_path: Path) -> N
     assert list((tmp_path / "pack").glob("*.geox")) == []
 
 
+def test_fences_that_everybody_will_see_are_said(tmp_path: Path) -> None:
+    """The vectors' sharpened town has one."""
+    told = CliRunner().invoke(main, ["pack", str(vectors.SHARP), "-o", str(tmp_path / "pack")])
+    assert "note: sharp.geox has 1 fence, which all who take the pack will see" in told.stdout
+
+
 def test_a_check_by_the_catalogue_is_no_check_of_the_map(pack: Path) -> None:
     """Digests are the maker's word: a map that states too little is found although all digests fit."""
     metric = load_mechanism(vectors.SHARP).metric.whole()

@@ -64,6 +64,11 @@ def make(
     ]
     if told["left_out"]:
         lines.append(f"left out, without enough crowd: {len(told['left_out'])} districts")
+    for file, fences in told["fences"].items():
+        lines.append(
+            f"note: {file} has {fences} fence{'s' * (fences > 1)}, which all who take the pack will see: homes are "
+            "better carved by each device for itself"
+        )
     total = f"{told['pack']}: {len(told['regions'])} regions, {told['bytes'] / 1000:.0f} kB, {len(told['changed'])} new"
     return told | {"text": "\n".join([*lines, total])}
 

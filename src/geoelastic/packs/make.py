@@ -91,6 +91,7 @@ def make_pack(
     return {
         "pack": str(target), "regions": [region.as_dict() for region in made], "changed": changed, "left_out": left_out,
         "bytes": sum(region.bytes for region in made),
+        "fences": {Path(file).name: n for file in maps if (n := _metric(file).totals["fences"])},
     }  # fmt: skip
 
 
