@@ -151,7 +151,7 @@ class Tiles(Subject):
 
     def prepare(self, folder: Path) -> None:
         rng = np.random.default_rng(6)
-        self.mass = ge.Mass.from_array(0.05 + 0.4 * rng.random((160, 160)) ** 3, cell_m=100, origin=PARIS)
+        self.mass = ge.Mass.from_array(0.0006 + 0.003 * rng.random((160, 160)) ** 3, cell_m=100, origin=PARIS)
 
     def run(self, folder: Path) -> None:
         build_tiles(self.mass, str(folder / "tiles"), l_top=1.0, tile=128, engine=InlineEngine())

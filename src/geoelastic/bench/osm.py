@@ -33,9 +33,9 @@ NAMES = ("vancouver_2015.osm.pbf", "malta_2016.osm.pbf")
 _GEOELASTIC = """
 import geoelastic as ge
 warm, path = sys.argv[1:3]
-ge.quality_from_osm(warm)
+ge.quality_from_osm(warm, recipe="paper")
 with clock():
-    quality = ge.quality_from_osm(path)
+    quality = ge.quality_from_osm(path, recipe="paper")
 count = sum(layer["features"] for layer in quality.info["layers"].values())
 """
 _PYROSM = """

@@ -80,10 +80,9 @@ def find_heights(
     """Heights for reports by mass, certified on every edge: their files by tile, what the manifest says of them, and
     the least slope of each tile in the graph that they lower; or why there are none ("failed")."""
     index = _index("sharpen", plan, {"tiles": tiles, "edges": edges, "rises": rises})
-    done = _done(store, index)
+    done, passes = _done(store, index), index.replace("build/whole/", "build/passes/")
     if done is None:
         window, metric = whole_metric(store, plan, tiles, edges, rises)
-        passes = index.replace("build/whole/", "build/passes/")
 
         def keep(state: Heights) -> None:
             store.write_table(passes, {"height": state.height}, {"passes": state.passes})
@@ -100,7 +99,7 @@ def find_heights(
         low = slopes(window, lowered(metric.graph, relief.height))
         heights = {tile: {"height": relief.height[window.tile == tile]} for tile in tiles}
         done = _write(store, plan, index, {"heights": heights}, {"relief": told, "slopes": low})
-        store.remove(passes)
+    store.remove(passes)  # also those of a run that was stopped between its last two steps
     return {
         "index": index,
         "files": {int(tile): name for tile, name in done["files"]["heights"].items()},
