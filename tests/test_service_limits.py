@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import logging
-import resource
 import shutil
 import socket
 import subprocess
@@ -22,6 +21,7 @@ from starlette.testclient import TestClient
 
 import vectors
 from geoelastic._kernels._compile import Kernel
+from geoelastic.bench.service import many_files
 from geoelastic.service import connection
 from geoelastic.service.app import LOCAL_HOSTS, Settings, create_app
 from geoelastic.service.registry import Published, publish
@@ -80,16 +80,6 @@ def ordinary(port: int) -> float:
     answer = talk(port, head + b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
     assert answer.startswith(b"HTTP/1.1 200")
     return time.process_time() - busy
-
-
-@contextmanager
-def many_files(count: int) -> Iterator[None]:
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(max(soft, count), hard), hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ from ..progress import progress_bar
 from ..service.bundle import client_dir
 from ._tools import markdown, synthetic_mass, timed, warm_up
 
-__all__ = ["run"]
+__all__ = ["many_files", "run"]
 
 SECONDS = 120
 CONNECTIONS = 32
@@ -148,7 +148,7 @@ def _load(path: Path, places: Path, seconds: int) -> list[dict[str, Any]]:
 
 def among_half_open(path: Path, body: bytes, *, connections: int = HALF_OPEN, asked: int = 20) -> list[dict[str, Any]]:
     """How long reports take by the clock while so many requests have been begun and are never finished."""
-    with _serving(path) as (address, _), _many_files(2 * connections), ExitStack() as stack:
+    with _serving(path) as (address, _), many_files(2 * connections), ExitStack() as stack:
         where = urlsplit(address)
         place = (where.hostname or "", where.port or 0)
         _seconds(place, body)  # the first one waits for what is made once
@@ -176,7 +176,7 @@ def _seconds(place: tuple[str, int], body: bytes) -> float:
 
 
 @contextmanager
-def _many_files(count: int) -> Iterator[None]:
+def many_files(count: int) -> Iterator[None]:
     """As many open files as that, if the system allows it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(max(soft, count), hard), hard))

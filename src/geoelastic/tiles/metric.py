@@ -240,14 +240,14 @@ class TiledMetric:
 
     # parts: the tiles that they meet are opened
 
-    def window(self, box: Box, tiles: list[int] | None = None, *, edges: bool = True) -> tuple[Window, Columns]:
+    def window(self, box: Box) -> tuple[Window, Columns]:
         """The locations of a box (cut at multiples of 64 cells) with their neighbours, and their columns."""
-        chosen = self.tiling.meeting(box) if tiles is None else tiles
+        chosen = self.tiling.meeting(box)
         self.opened.update(chosen)
         listed = self.content["tiles"]
-        layout = {tile: listed[tile]["tile"] for tile in chosen}
-        links = {tile: listed[tile]["edges"] for tile in chosen} if edges else None
-        self.store.fetch([*layout.values(), *(links or {}).values()])
+        kinds = ["tile", "edges"] + ["rises"] * self.plan.ascent + ["heights"] * (self.relief is not None)
+        self.store.fetch([listed[tile][kind] for kind in kinds for tile in chosen])
+        layout, links = ({tile: listed[tile][kind] for tile in chosen} for kind in ("tile", "edges"))
         window = read_window(self.store, self.plan, box, chosen, layout, links)
         self._require_told(chosen)
         columns = read_columns(self.store, window, layout)
