@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from geoelastic.bench import build, error, growth, limit, merging, paths, report, scale, strategies
+from geoelastic.bench import build, commands, error, growth, limit, merging, paths, report, scale, strategies
 from geoelastic.bench._seams import seam_rows
 from geoelastic.bench._tools import markdown, synthetic_mass
 from geoelastic.tiles import InlineEngine, Job
@@ -29,6 +29,7 @@ def test_build() -> None:
     assert rows["conformal", "adaptive"]["mean_ratio"] < rows["paper", "uniform"]["mean_ratio"]
     assert all(row["error_mass_m"] < row["error_uniform_m"] for row in rows.values())
     assert "error mass weighted ratio" in result["text"]
+    assert [line[1] for line in build.summary(result["rows"])] == ["15 min, 6 GB, mean ratio 2.7", "0.75"]
     json.dumps(result["rows"])
 
 
@@ -52,6 +53,7 @@ def test_paths() -> None:
         "scipy.sparse.csgraph.dijkstra", "geoelastic", "scipy.sparse.csgraph.dijkstra", "geoelastic", "geoelastic",
     ]  # fmt: skip
     assert all(row["times_scipy"] > 0 and row["million_relaxations"] > 0 for row in rows)
+    assert paths.summary(rows)[0][2].count("times scipy") == 3
 
 
 def test_limit() -> None:
@@ -65,7 +67,9 @@ def test_limit() -> None:
 
 
 def test_error() -> None:
-    rows = {row["output"]: row for row in error.run(side=60)["rows"]}
+    found = error.run(side=60)["rows"]
+    rows = {row["output"]: row for row in found}
+    assert f"({rows['mass, sharpened']['error_m']:,} m of" in error.summary(found)[0][2]
     assert rows["uniform"]["error_to_uniform"] == 1
     assert rows["mass, sharpened"]["error_m"] < rows["mass"]["error_m"] < rows["uniform"]["error_m"]
     assert rows["mass, sharpened"]["adversary_m"] <= rows["mass, sharpened"]["error_m"]
@@ -74,6 +78,7 @@ def test_error() -> None:
 def test_growth() -> None:
     rows = growth.run(sides=(60, 90))["rows"]
     assert [row["cells"] for row in rows] == ["60 x 60", "90 x 90"]
+    assert "at 60 x 60, 90 x 90: a factor of" in growth.summary(rows)[0][2]
     assert min(row["times_least"] for row in rows) == 1
     assert all(1 < row["ball"] <= row["locations"] for row in rows)
     assert all(row["violations"] == 0 for row in rows)
@@ -97,6 +102,9 @@ def test_scale(tmp_path: Path) -> None:
     assert 0 < reports["cold_report_ms"] <= reports["nine_in_ten_ms"]
     assert 1 <= reports["tiles_opened"] <= second["tiles"] == 4
     assert "cpu s per million cells" in result["text"]
+    assert [line[0] for line in scale.summary(result["rows"])] == [
+        "cost per location, 4,900 to 16,900 cells", "one report from the largest, cold",
+    ]  # fmt: skip
     with (tmp_path / "kept/70.jsonl").open("a", encoding="utf-8") as log:
         log.write('["torn')
     again = scale.run(engine=Refusing(), **options)["rows"]
@@ -114,14 +122,34 @@ def test_seams_of_a_city_cost_no_quality(tmp_path: Path) -> None:
         assert row["error_m"] > 100
         assert abs(row["mean_error_percent"]) < 3
         assert row["largest_percent"] < 6
+    sizes = {"to_first": 1.0, "cells": 9, "cpu_us_per_location": 1.0, "violations": 0}
+    assert scale.summary([sizes, {"cold_report_ms": 1}, *rows])[2][0] == "errors at the seams of tiles"
 
 
 def test_report(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report, "MANY", 300)
     monkeypatch.setattr(report, "COLD", 20)
-    rows = {row["what"]: row["value"] for row in report.run(side=60)["rows"]}
+    found = report.run(side=60)["rows"]
+    rows = {row["what"]: row["value"] for row in found}
+    assert report.summary(found)[0][2].startswith(f"median {rows['one cold report, median']} ms")
     assert rows["violations found"] == 0
     assert rows["one cold report, median"] <= rows["one cold report, 95 %"]
+
+
+def test_commands(tmp_path: Path) -> None:
+    """Some places of one town: a few hundred locations."""
+    source = tmp_path / "town.csv"
+    step = 0.0015
+    lines = [f"{48 + step * i},{2 + 1.5 * step * j},{5 + (i * j) % 7}" for i in range(20) for j in range(20)]
+    source.write_text("\n".join(["lat,lon,weight", *lines]), encoding="ascii")
+    rows = commands.run(source=str(source), warm=str(source), places=30)["rows"]
+    build_row, verify_row, table_row = rows
+    assert build_row["violations"] == build_row["edges_over"] == 0
+    assert build_row["edges"] > 0
+    assert verify_row["holds"] is True
+    assert table_row["reports_a_second"] > 0
+    assert all(row["peak_MB"] > 50 and row["cpu_s"] > 0 for row in rows)
+    assert len(commands.summary(rows)) == 3
 
 
 def test_tables() -> None:

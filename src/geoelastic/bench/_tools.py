@@ -1,24 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What measurements share: a clock, a table, a warm-up."""
+"""What measurements share: a clock, a process of its own, a table, a warm-up."""
 
 from __future__ import annotations
 
+import os
 import resource
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from ..errors import InputError
 from ..mass import Mass, mass_from_quality
 from ..mechanism import ElasticMechanism
 from ..metric import build_metric
 from ..quality import synthetic_quality
 
-__all__ = ["Timed", "markdown", "peak_gb", "synthetic_mass", "timed", "warm_up"]
+__all__ = ["Spawned", "Timed", "markdown", "peak_gb", "spawn", "synthetic_mass", "timed", "warm_up"]
 
 Value = TypeVar("Value")
 
@@ -37,6 +41,30 @@ def timed(function: Callable[[], Value]) -> Timed[Value]:
     wall, cpu = time.perf_counter(), time.process_time()
     value = function()
     return Timed(value, time.perf_counter() - wall, time.process_time() - cpu)
+
+
+@dataclass(frozen=True)
+class Spawned:
+    """What a process said, and what it took."""
+
+    wall_s: float
+    cpu_s: float
+    peak_mb: float
+    out: str
+
+
+def spawn(command: Sequence[str], **environment: str) -> Spawned:
+    """Run a process to its end; one that fails cannot be measured."""
+    begin = time.perf_counter()
+    quiet, env = subprocess.DEVNULL, {**os.environ, **environment}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=quiet, text=True, env=env) as process:
+        assert process.stdout is not None
+        out = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise InputError(f"{Path(command[0]).name} could not be measured: it ended with code {process.returncode}")
+    return Spawned(time.perf_counter() - begin, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, out)
 
 
 def peak_gb() -> float:

@@ -21,7 +21,7 @@ from ..metric.sharpen import sharpen
 from ..progress import progress_bar
 from ._tools import markdown, synthetic_mass, timed, warm_up
 
-__all__ = ["run"]
+__all__ = ["run", "summary"]
 
 OUTPUTS = ("uniform", "mass^0.5", "mass", "mass^1.5", "mass^2", "mass^3")
 SHARPENED = ("mass",)
@@ -52,6 +52,14 @@ def run(*, progress: bool = False, side: int = 750, sharpened: Sequence[str] = S
         row["error_to_uniform"] = round(row["error_m"] / base["error_m"], 3)
         row["adversary_to_uniform"] = round(row["adversary_m"] / base["adversary_m"], 3)
     return {"rows": rows, "text": markdown(rows)}
+
+
+def summary(rows: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
+    """The sharpened default against even output."""
+    by_mass, sharp = (next(r for r in rows if r["output"] == name) for name in ("mass", "mass, sharpened"))
+    metres = f"{sharp['error_m']:,} m of {rows[0]['error_m']:,} m"
+    found = f"{sharp['error_to_uniform']} sharpened ({metres}), {by_mass['error_to_uniform']} by mass alone"
+    return [("error of the default output / of even output, `synthetic:paris`", "0.5", found)]
 
 
 def _row(metric: Metric, places: Any, suburb: Any, output: str) -> dict[str, int]:

@@ -18,7 +18,7 @@ from ..metric import Metric, build_metric
 from ..progress import progress_bar
 from ._tools import markdown, peak_gb, synthetic_mass, timed, warm_up
 
-__all__ = ["run"]
+__all__ = ["run", "summary"]
 
 SIDES = (200, 400, 750, 1500)
 _BALLS = 400
@@ -54,6 +54,14 @@ def run(*, progress: bool = False, sides: Sequence[int] = SIDES) -> dict[str, An
         row["times_least"] = round(row["us_per_location"] / least, 2)
         row["us_per_location"] = round(row["us_per_location"], 1)
     return {"rows": rows, "text": markdown(rows)}
+
+
+def summary(rows: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
+    """Time per location from the smallest map to the largest."""
+    each = ", ".join(f"{row['us_per_location']:.0f}" for row in rows)
+    times = max(row["times_least"] for row in rows)
+    what, target = "default build, by size", "time per location within 1.5 from 200 x 200 to 1500 x 1500"
+    return [(what, target, f"{each} µs at {', '.join(row['cells'] for row in rows)}: a factor of {times}")]
 
 
 def _mean_ball(metric: Metric) -> float:

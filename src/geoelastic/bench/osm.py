@@ -12,10 +12,8 @@ import importlib.util
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,9 +21,9 @@ from typing import Any
 
 from ..errors import InputError
 from ..progress import progress_bar
-from ._tools import markdown
+from ._tools import markdown, spawn
 
-__all__ = ["extracts", "run"]
+__all__ = ["extracts", "run", "summary"]
 
 _REPEATS = 3
 NAMES = ("vancouver_2015.osm.pbf", "malta_2016.osm.pbf")
@@ -107,6 +105,16 @@ def run(*, progress: bool = False, files: Sequence[Path] | None = None) -> dict[
     return {"rows": rows, "text": markdown(rows)}
 
 
+def summary(rows: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
+    """Each program's speed on each file."""
+    speeds: dict[str, list[str]] = {}
+    for row in rows:
+        speeds.setdefault(row["program"], []).append(f"{row.get('MB_per_cpu_s', row['features'])}")
+    found = "; ".join(f"{name} {' and '.join(of)}" for name, of in speeds.items())
+    files = " and ".join(dict.fromkeys(row["file"].partition(".")[0] for row in rows))
+    return [("OpenStreetMap, MB a second and core", "4", f"{found} ({files})")]
+
+
 def _row(name: str, path: Path, warm: Path) -> dict[str, Any]:
     size_mb = path.stat().st_size / 1e6
     row: dict[str, Any] = {"program": name, "file": path.name, "MB": round(size_mb, 2)}
@@ -130,9 +138,9 @@ def _python(name: str, path: Path, warm: Path) -> _Run | None:
     runs = []
     for _ in range(_REPEATS):  # pyrosm keeps results in the temporary folder: each run gets a new one
         with tempfile.TemporaryDirectory() as folder:
-            _, _, peak, out = _spawn([sys.executable, "-c", script, str(warm), str(path)], TMPDIR=folder)
-        *measured, own = json.loads(out.splitlines()[-1])
-        runs.append((*measured, own or peak))
+            done = spawn([sys.executable, "-c", script, str(warm), str(path)], TMPDIR=folder)
+        *measured, own = json.loads(done.out.splitlines()[-1])
+        runs.append((*measured, own or done.peak_mb))
     cpu, wall, count, peak = min(runs)
     return _Run(wall, cpu, max(runs)[0], peak, count)
 
@@ -143,20 +151,6 @@ def _osmium_export(path: Path) -> _Run | None:
     with tempfile.TemporaryDirectory() as folder:
         target = str(Path(folder) / "all.geojsonseq")
         command = ["osmium", "export", "--overwrite", "-f", "geojsonseq", "-o", target, str(path)]
-        runs = [(cpu, wall, peak) for wall, cpu, peak, _ in (_spawn(command) for _ in range(_REPEATS))]
+        runs = [(done.cpu_s, done.wall_s, done.peak_mb) for done in (spawn(command) for _ in range(_REPEATS))]
     cpu, wall, peak = min(runs)
     return _Run(wall, cpu, max(runs)[0], peak, None)
-
-
-def _spawn(command: list[str], **environment: str) -> tuple[float, float, float, str]:
-    """(wall seconds, CPU seconds, peak MB, output) of one process."""
-    begin = time.perf_counter()
-    quiet, env = subprocess.DEVNULL, {**os.environ, **environment}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=quiet, text=True, env=env) as process:
-        assert process.stdout is not None
-        out = process.stdout.read()
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        raise InputError(f"{Path(command[0]).name} could not be measured: it ended with code {process.returncode}")
-    return time.perf_counter() - begin, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, out

@@ -23,7 +23,7 @@ from ..metric import Metric, build_metric
 from ..progress import progress_bar
 from ._tools import markdown, synthetic_mass, timed, warm_up
 
-__all__ = ["run"]
+__all__ = ["run", "summary"]
 
 SOURCES = 1000
 _BLOCK, _RUNS = 50, 3
@@ -47,6 +47,18 @@ def run(*, progress: bool = False, side: int = 750) -> dict[str, Any]:
         ours = {"a search each": _one_by_one, f"a search for {kernels.TOGETHER}": _together}
         rows += _compare(metric, "neighbours", free[middle : middle + SOURCES], ours)
     return {"rows": rows, "text": markdown(rows)}
+
+
+def summary(rows: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
+    """Our searches with scipy's, on spread and on neighbouring sources."""
+    found = [
+        f"{row['sources'].split(' of ')[0]}, {row['program'].removeprefix('geoelastic, ')}: "
+        f"{row['million_a_second']:,.0f} million, {row['times_scipy']} times scipy"
+        for row in rows
+        if row["program"].startswith("geoelastic")
+    ]
+    target = "60 million relaxations a second; 20 times scipy"
+    return [("bounded shortest paths, one core", target, "; ".join(found))]
 
 
 def _compare(metric: Metric, name: str, sources: Sources, ours: Mapping[str, _Way]) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ from ..progress import progress_bar
 from ..store import container_bytes
 from ._tools import markdown, peak_gb, synthetic_mass, timed, warm_up
 
-__all__ = ["run"]
+__all__ = ["run", "summary"]
 
 COLD = 200
 MANY = 20_000
@@ -54,6 +54,16 @@ def run(*, progress: bool = False, side: int = 750) -> dict[str, Any]:
         {"what": "peak memory", "value": round(peak_gb(), 2), "unit": "GB"},
     ]
     return {"rows": rows, "text": markdown(rows)}
+
+
+def summary(rows: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
+    """One cold report, and the check of every location."""
+    value = {row["what"]: row["value"] for row in rows}
+    cold = f"median {value['one cold report, median']} ms, 95 % within {value['one cold report, 95 %']} ms"
+    return [
+        ("one report, cold", "20 ms", cold),
+        ("verification of every location", "30 s", f"{value['verification, every location']} s"),
+    ]
 
 
 def _one(mechanism: ElasticMechanism, i: int) -> float:

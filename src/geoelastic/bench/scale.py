@@ -36,7 +36,7 @@ from ..tiles.plan import MIN_TILE_CELLS
 from ._seams import seam_rows
 from ._tools import markdown, peak_gb, synthetic_mass, timed
 
-__all__ = ["run"]
+__all__ = ["run", "summary"]
 
 SIDES, WHOLE = (500, 1000, 2000), 5000
 WORKERS = 2
@@ -73,6 +73,25 @@ def run(
             options: dict[str, Any] = {"tile": SEAMS_TILE, "engine": chosen, "places": SEAMS_PLACES}
             tables.append(seam_rows(city, f"{place}/seams", **options))
     return {"rows": [row for table in tables for row in table], "text": "\n\n".join(map(markdown, tables))}
+
+
+def summary(rows: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
+    """Cost per location, a cold report, and the seams where they were looked at."""
+    sizes = [row for row in rows if "to_first" in row]
+    each = ", ".join(f"{row['cpu_us_per_location']:.0f}" for row in sizes)
+    largest = sizes[-1]
+    lines = [
+        (f"cost per location, {sizes[0]['cells']:,} to {largest['cells']:,} cells", "flat",
+         f"{each} µs of processor time; {largest['violations']} violations"),
+        ("one report from the largest, cold", "50 ms",
+         ", ".join(f"{row['cold_report_ms']} ms" for row in rows if "cold_report_ms" in row)),
+    ]  # fmt: skip
+    seams = [row for row in rows if "largest_percent" in row]
+    if seams:
+        mean = ", ".join(f"{row['mean_error_percent']}" for row in seams)
+        found = f"mean {mean} %, at most {max(row['largest_percent'] for row in seams)} % at any place"
+        lines.append(("errors at the seams of tiles", "within 3 % of a build in one piece", found))
+    return lines
 
 
 def _sizes(

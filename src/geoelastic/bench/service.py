@@ -35,7 +35,7 @@ from ..progress import progress_bar
 from ..service.bundle import client_dir
 from ._tools import markdown, synthetic_mass, timed, warm_up
 
-__all__ = ["many_files", "run"]
+__all__ = ["many_files", "run", "summary"]
 
 SECONDS = 120
 CONNECTIONS = 32
@@ -83,6 +83,12 @@ def run(*, progress: bool = False, side: int = 750, seconds: int = SECONDS) -> d
         rows += _load(whole, places, seconds)
         rows += among_half_open(whole, places.read_bytes().partition(b"\n")[0])
     return {"rows": rows, "text": markdown(rows)}
+
+
+def summary(rows: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
+    """What there is a target for."""
+    kept = [row for row in rows if "target" in row]
+    return [(row["what"], row["target"], f"{row['value']} {row['unit']}".strip()) for row in kept]
 
 
 def _write_places(metric: Metric, path: Path) -> Path:

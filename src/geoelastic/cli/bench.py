@@ -15,15 +15,23 @@ from ._common import geo_command, show_progress
 @click.option("--list", "only_list", is_flag=True, help="Only list the measurements there are.")
 @click.option("--whole", is_flag=True, help="scale: also the whole country, 25 million cells.")
 @click.option("--seams", is_flag=True, help="scale: also the errors at seams, against a build in one piece.")
-@click.option("--folder", metavar="DIR", help="scale: keep the builds here, and go on with what an earlier run left.")
-def command(names: tuple[str, ...], only_list: bool, **scale: Any) -> dict[str, Any]:
+@click.option("--folder", metavar="DIR", help="Long ones: keep work here, and go on with what an earlier run left.")
+@click.option("--write", is_flag=True, help="Record what is measured in DOCS/measured, and write it into the pages.")
+@click.option("--pages", is_flag=True, help="Measure nothing: only write the pages anew from the record.")
+@click.option("--docs", metavar="DOCS", default="docs", show_default=True, help="The folder of the pages.")
+def command(
+    names: tuple[str, ...], only_list: bool, write: bool, pages: bool, docs: str, **options: Any
+) -> dict[str, Any]:
     """Run the measurements called NAME, or all of them (which takes long), and print one table each.
 
     Ratios are measured side by side in one process, compilation is warmed up first and told apart.
     """
-    from ..bench import bench_names, run_benches
+    from ..bench import bench_names, run_benches, write_docs
 
     if only_list:
         found = bench_names()
         return {"names": list(found), "text": "\n".join(f"{name:<12} {title}" for name, title in found.items())}
-    return run_benches(names, progress=show_progress(), options={"scale": scale})
+    if pages:
+        written = write_docs(docs)
+        return {"written": written, "text": "\n".join(f"written: {path}" for path in written) or "nothing changed"}
+    return run_benches(names, progress=show_progress(), options=options, docs=docs if write else None)

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The record of measurements: one file a measurement, `docs/measured/NAME.json`, with all that its figures depend on.
+
+A measurement is recorded whole and by itself, so that a long one need not be repeated for the sake of another, and the
+files of two people never clash. Pages take their figures from the record (`_pages`) and from nowhere else.
+
+What was measured by other means than `geoelastic bench` (in a browser, by days of fuzzing) is *noted*: an entry with
+its command, its date, and sentences in place of rows.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from ..errors import FileError
+from ..store.atomic import write_bytes
+
+__all__ = ["circumstances", "keep", "read_record", "stopwatch"]
+
+#: What figures depend on besides our own code.
+_PACKAGES = ("geoelastic", "numpy", "scipy", "numba", "pyarrow")
+_REQUIRED = {"command": str, "date": str, "commit": str, "machine": dict, "versions": dict}
+
+
+def circumstances(docs: Path) -> dict[str, Any]:
+    """The machine, the day, the commit and the versions: what a figure may depend on. Names nobody and no folder."""
+    return {
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "commit": _commit(docs),
+        "machine": {
+            "processor": _processor(),
+            "cores": os.cpu_count(),
+            "memory_GB": _memory_gb(),
+            "system": f"{platform.system()} {platform.machine()}",
+            "load": round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None,
+        },
+        "versions": {"python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}},
+    }
+
+
+def stopwatch() -> Callable[[], dict[str, float]]:
+    """Begins to count; called, tells the seconds by the wall, and of this process and those it waited for."""
+
+    def spent() -> float:
+        times = os.times()
+        return times.user + times.system + times.children_user + times.children_system
+
+    wall, cpu = time.perf_counter(), spent()
+    return lambda: {"wall_s": round(time.perf_counter() - wall, 1), "cpu_s": round(spent() - cpu, 1)}
+
+
+def keep(
+    docs: Path, name: str, result: Mapping[str, Any], *, command: str, began: dict[str, Any], took: dict[str, float]
+) -> Path:
+    """Record what a measurement returned; `began`: the circumstances in which it began."""
+    entry = {
+        "command": command,
+        **began,
+        "took": took,
+        "rows": result["rows"],
+        "text": result["text"],
+        "parts": dict(result.get("parts", {})),
+    }
+    path = docs / "measured" / f"{name}.json"
+    path.parent.mkdir(exist_ok=True)
+    content = json.dumps(entry, indent=1, ensure_ascii=False, allow_nan=False, default=_plain)
+    write_bytes(path, (content + "\n").encode())
+    return path
+
+
+def read_record(docs: Path) -> dict[str, dict[str, Any]]:
+    """Every entry of the record, by the name of its measurement."""
+    return {path.stem: _entry(path) for path in sorted((docs / "measured").glob("*.json"))}
+
+
+def _entry(path: Path) -> dict[str, Any]:
+    try:
+        entry = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise FileError(f"{path}: is not readable JSON") from error
+    if not isinstance(entry, dict):
+        raise FileError(f"{path}: must hold one object")
+    for key, kind in _REQUIRED.items():
+        if not isinstance(entry.get(key), kind):
+            raise FileError(f"{path}: must say its '{key}'")
+    if ("rows" in entry) == ("noted" in entry):
+        raise FileError(f"{path}: must have either 'rows' or 'noted'")
+    return entry
+
+
+def _commit(docs: Path) -> str:
+    """The commit that is measured, and whether the code differs from it."""
+
+    def git(*arguments: str) -> str:
+        done = subprocess.run(["git", *arguments], cwd=docs, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    try:
+        changed = git("status", "--porcelain", "--untracked-files=no", "--", ":/src")
+        return git("rev-parse", "--short=10", "HEAD") + (", changed" if changed else "")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    found = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return found[0] if found else platform.machine()
+
+
+def _memory_gb() -> int | None:
+    try:
+        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9)
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"a row holds a {type(value).__name__}, which is no plain data")

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures in the docs are those of the record, and the record says where they come from."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from geoelastic import bench
+from geoelastic.bench import _pages as pages
+from geoelastic.bench import _record as record
+from geoelastic.cli import main
+from geoelastic.errors import FileError, InputError
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+#: Numbers with a unit that README.md states without measuring them: they are definitions.
+GIVEN = {"300 m", "3 km", "3 %"}
+_FIGURE = re.compile(r"\d[\d,.]*\d?\s?(?:%|(?:ms|s|min|minutes|hours|m|km|kB|MB|GB|times|reports|µs)\b)")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_marked_places_say_what_the_record_says(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert text == pages.filled(text, record.read_record(ROOT / "docs"), page.name), "run geoelastic bench --pages"
+    opened, closed = text.count("<!-- measured:"), text.count("<!-- end -->")
+    assert opened == closed == len(pages._PLACE.findall(text)), "a marked place is not closed"
+
+
+def test_the_page_of_measurements_is_the_record() -> None:
+    found = record.read_record(ROOT / "docs")
+    page = (ROOT / "docs/measured.md").read_text(encoding="utf-8")
+    assert page == pages.measured_page(found, bench.bench_names(), bench._summaries()), "run geoelastic bench --pages"
+
+
+def test_the_readme_has_no_figure_of_its_own() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    prose = re.sub(r"```.*?```|`[^`]*`", "", pages._PLACE.sub("", text), flags=re.DOTALL)
+    assert set(_FIGURE.findall(prose)) <= GIVEN, "mark the place: <!-- measured: NAME/PART -->...<!-- end -->"
+
+
+def test_a_figure_without_a_record_is_seen() -> None:
+    assert set(_FIGURE.findall("3.8 ms, 17,496 places, 42 % of 1.2 MB, or 1,478 m")) == {
+        "3.8 ms", "42 %", "1.2 MB", "1,478 m",
+    }  # fmt: skip
+
+
+def test_the_record_knows_its_measurements() -> None:
+    """An entry is a measurement there is, or is noted; each says its circumstances and no path of a machine."""
+    for name, entry in record.read_record(ROOT / "docs").items():
+        assert "noted" in entry or name in bench.bench_names()
+        assert not re.search(r"/(work|home|tmp|root|Users)\b", json.dumps(entry)), name
+
+
+@pytest.fixture
+def docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with a README and one page, and a measurement called `sums` that returns `value`."""
+    module = types.ModuleType("geoelastic.bench.sums", "Sums of things.\n\nMore.")
+    module.value = 4  # type: ignore[attr-defined]
+
+    def run(*, progress: bool, whole: bool = False) -> dict[str, Any]:
+        value = module.value  # type: ignore[attr-defined]
+        return {"rows": [{"value": value, "whole": whole}], "text": "| value |", "parts": {"sum": f"{value} m"}}
+
+    module.run = run  # type: ignore[attr-defined]
+    module.summary = lambda rows: [("a sum", "5", f"{rows[0]['value']} m")]  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(bench.pkgutil, "iter_modules", lambda _: [types.SimpleNamespace(name="sums")])
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (tmp_path / "README.md").write_text("It is <!-- measured: sums/sum -->0 m<!-- end --> long.\n", encoding="utf-8")
+    (folder / "page.md").write_text("# Page\n\n<!-- measured: sums -->\n<!-- end -->\n", encoding="utf-8")
+    return folder
+
+
+def geoelastic(*arguments: object) -> Any:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def test_a_measurement_is_recorded_and_shown(docs: Path) -> None:
+    done = geoelastic("bench", "all", "--write", "--whole", "--docs", docs)
+    assert done.exit_code == 0, done.output
+    entry = json.loads((docs / "measured/sums.json").read_text(encoding="utf-8"))
+    assert entry["command"] == "geoelastic bench sums --whole"
+    assert entry["rows"] == [{"value": 4, "whole": True}]
+    assert entry["machine"]["cores"] >= 1
+    assert entry["took"]["wall_s"] >= 0
+    assert set(entry["versions"]) >= {"python", "numpy", "geoelastic"}
+    assert "| a sum | 5 | 4 m | `geoelastic bench sums --whole` |" in (docs / "measured.md").read_text(encoding="utf-8")
+    readme = (docs / "../README.md").read_text(encoding="utf-8")
+    assert readme == "It is <!-- measured: sums/sum -->4 m<!-- end --> long.\n"
+    assert "| value |" in (docs / "page.md").read_text(encoding="utf-8")
+    assert geoelastic("bench", "--pages", "--docs", docs).stdout == "nothing changed\n"
+
+
+def test_only_what_is_measured_again_changes(docs: Path) -> None:
+    geoelastic("bench", "sums", "--write", "--docs", docs)
+    other = docs / "measured/other.json"
+    other.write_bytes((docs / "measured/sums.json").read_bytes())
+    before = other.read_bytes()
+    sys.modules["geoelastic.bench.sums"].value = 6  # type: ignore[attr-defined]
+    geoelastic("bench", "sums", "--write", "--docs", docs)
+    assert other.read_bytes() == before
+    assert "6 m" in (docs / "../README.md").read_text(encoding="utf-8")
+
+
+def test_a_page_cannot_show_what_is_not_recorded(docs: Path) -> None:
+    result = geoelastic("bench", "--pages", "--docs", docs)
+    assert result.exit_code == 2
+    assert "page.md shows 'sums', which is not in the record: geoelastic bench sums --write" in result.stderr
+    geoelastic("bench", "sums", "--write", "--docs", docs)
+    with pytest.raises(InputError, match="the record of sums has no such part"):
+        pages.filled("<!-- measured: sums/none --><!-- end -->", record.read_record(docs))
+
+
+def test_nothing_is_recorded_without_being_asked_or_nowhere(docs: Path) -> None:
+    geoelastic("bench", "sums", "--docs", docs)
+    assert not (docs / "measured").exists()
+    result = geoelastic("bench", "sums", "--write", "--docs", docs / "nowhere")
+    assert result.exit_code == 2
+    assert "'docs' must be the folder of the project's pages" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", "is not readable JSON"),
+        ("[]", "must hold one object"),
+        ("{}", "must say its 'command'"),
+        ('{"command": "", "date": "", "commit": "", "machine": {}, "versions": {}}', "either 'rows' or 'noted'"),
+    ],
+)
+def test_a_broken_record_is_refused(content: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "measured").mkdir()
+    (tmp_path / "measured/x.json").write_text(content, encoding="utf-8")
+    with pytest.raises(FileError, match=message):
+        record.read_record(tmp_path)
