@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from geoelastic.bench import build, commands, error, growth, limit, merging, paths, report, scale, strategies
+from geoelastic.bench import build, carve, commands, error, growth, limit, merging, paths, report, scale, strategies
 from geoelastic.bench._seams import seam_rows
 from geoelastic.bench._tools import markdown, synthetic_mass
 from geoelastic.tiles import InlineEngine, Job
@@ -82,6 +82,14 @@ def test_growth() -> None:
     assert min(row["times_least"] for row in rows) == 1
     assert all(1 < row["ball"] <= row["locations"] for row in rows)
     assert all(row["violations"] == 0 for row in rows)
+
+
+def test_carve() -> None:
+    rows = carve.run(side=60, radii=(150,))["rows"]
+    assert [row["fence"] for row in rows] == ["150 m in the centre", "150 m at a median place", "150 m in the suburbs"]
+    assert all(row["checked"] and row["edges_over"] == 0 and row["worst"] <= 1 for row in rows)
+    assert all(row["inside"] > 0 for row in rows)
+    assert carve.summary(rows)[0][2].endswith("3 of 3 certified and checked")
 
 
 def test_scale(tmp_path: Path) -> None:

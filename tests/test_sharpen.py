@@ -18,6 +18,7 @@ from geoelastic.fences import disc
 from geoelastic.mechanism.errors import weight_totals
 from geoelastic.mechanism.portable import load_mechanism, mechanism_bytes, save_mechanism
 from geoelastic.mechanism.sticky import Sticky
+from geoelastic.metric import resharpen as resharpen_module
 from geoelastic.metric import sharpen as sharpen_module
 from geoelastic.metric.measures import output_measure
 from geoelastic.metric.relief import Relief, lowered
@@ -237,6 +238,40 @@ def test_what_is_carved_or_cut_is_sharpened_again(sharp):
     other = ge.extract(sharp, ge.Area.around(*PARIS, size_km=3), output="uniform")
     assert other.relief.output == "uniform"
     assert check_relief(other)["ok"]
+
+
+def test_far_from_a_fence_heights_stay_and_near_it_they_must_not(strip):
+    """A fence in the first of three towns: by full sums everything holds, what is far is as it was, and with all of the
+    old heights some edge is over, which the check finds."""
+    sharp = sharpen(strip)
+    carved = sharp.with_fences([disc(*sharp.latlon(sharp.locate(*strip.grid.cell_to_latlon(4, 33))), 250)])
+    assert check_relief(carved)["ok"]
+    assert full_use(carved) <= carved.relief.certificate["worst"] <= 1
+    origin = strip.locations.owner[carved.locations.row, carved.locations.col]
+    moved = carved.relief.height.astype(int) - sharp.relief.height[origin]
+    far = carved.locations.col > 120
+    assert np.unique(moved[far]).size == 1
+    assert np.unique(moved[(carved.fence == 0) & ~far]).size > 10
+    old = np.where(carved.fence == 0, sharp.relief.height[origin], 0).astype(np.int32)
+    stale = replace(carved, relief=replace(carved.relief, height=old))
+    assert not check_relief(stale)["ok"]
+    assert full_use(stale) > 1
+
+
+def test_where_mending_around_does_not_do_all_of_the_map_is_done(strip, monkeypatch):
+    monkeypatch.setattr(resharpen_module, "PASSES", 0)  # heights do not move
+    sharp = sharpen(strip)
+    carved = sharp.with_fences([disc(*sharp.latlon(sharp.locate(*strip.grid.cell_to_latlon(4, 33))), 250)])
+    assert carved.relief.certificate["passes"] > 6
+    assert check_relief(carved)["ok"]
+    assert full_use(carved) <= 1
+
+
+def test_heights_after_a_change_do_not_depend_on_the_number_of_threads(sharp):
+    fence = disc(*sharp.latlon(int(np.flatnonzero(sharp.secret)[sharp.n // 2])), 250)
+    one, three = (sharp.with_fences([fence], workers=workers).relief for workers in (1, 3))
+    assert np.array_equal(one.height, three.height)
+    assert one.certificate == three.certificate
 
 
 def test_what_is_all_of_a_map_keeps_its_heights(tmp_path, sharp, monkeypatch):

@@ -29,7 +29,7 @@ from .conformal import conformal_graph, repair
 from .graph import Graph
 from .metric import Metric
 from .paper import PaperState, build_paper_graph
-from .sharpen import sharpened
+from .resharpen import resharpened
 
 __all__ = ["carve"]
 
@@ -44,8 +44,8 @@ def carve(
 
     Fences are exact to the cell: a leaf that a fence cuts is split. How its mass lies within it is not known from the
     metric alone, so the part outside counts for nothing, unless the `mass` that the metric was built from is given.
-    The certificate says what was checked again and how far the repair reached. What was sharpened is sharpened again,
-    from the heights it had, and certified on every edge, unless `sharpen` is False.
+    The certificate says what was checked again and how far the repair reached. What was sharpened is sharpened again
+    where the fences matter, and certified on every edge, unless `sharpen` is False.
     """
     begun = time.perf_counter()
     cells = _fence_cells(metric, fences, set(remove), mass)
@@ -72,8 +72,7 @@ def carve(
         carved, moved = _carve_edges(bare, parent, affected, workers, progress)
     carved = certified(carved, only=sources, workers=workers, progress=progress)
     if sharpen and metric.relief is not None:
-        heights, output = metric.relief.height[parent], metric.relief.output
-        carved = sharpened(carved, output=output, near=heights, workers=workers, progress=progress)
+        carved = resharpened(carved, metric, parent, workers=workers, progress=progress)
     summary = _summary(carved, moved, fence > 0, sources.size, time.perf_counter() - begun)
     return replace(carved, certificate=carved.certificate | {"carve": summary})
 

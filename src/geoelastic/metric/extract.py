@@ -30,6 +30,7 @@ from .graph import Graph
 from .interface import AnyMetric
 from .metric import Metric
 from .relief import Relief
+from .resharpen import resharpened
 from .sharpen import sharpened
 from .threads import in_parts
 
@@ -77,8 +78,9 @@ def extract(
     relief = part.relief if part.relief is not None and part.relief.output == output else None
     if relief is not None and relief.made_for == Relief.key(cut):
         return replace(cut, relief=relief)  # all of the map
-    near = None if relief is None else relief.height[_numbers(part, cut, box)]
-    return sharpened(cut, output=output, near=near, workers=workers, progress=progress)
+    if relief is not None:
+        return resharpened(cut, part, _numbers(part, cut, box), workers=workers, progress=progress)
+    return sharpened(cut, output=output, workers=workers, progress=progress)
 
 
 def _box(grid: Grid, area: Area) -> tuple[int, int, int, int]:

@@ -34,7 +34,7 @@ from .metric import Metric
 from .relief import Relief, lowered
 from .totals import MARGIN_UNITS, Totals, in_walking_order, log_ratio_units, totals_within
 
-__all__ = ["Heights", "sharpen", "sharpened"]
+__all__ = ["CERTIFY", "STEP", "Heights", "Search", "log_units", "sharpen", "sharpened"]
 
 IndexArray = npt.NDArray[np.int32]
 
@@ -72,17 +72,16 @@ def sharpen(
     if not metric.by_paths:
         raise InputError("only a metric that has a graph can be sharpened")
     bare = replace(metric, relief=None)
-    search = _Search(bare, output_measure(bare, output), workers)
+    search = Search(bare, output_measure(bare, output), workers)
     state = Heights(np.zeros(metric.n), 0) if begin is None else begin
     with progress_bar("sharpen", search.cost((*SEARCH[state.passes :], CERTIFY, CERTIFY)), show=progress) as bar:
         for passes in range(state.passes, PASSES):
             bound = SEARCH[passes] if passes < len(SEARCH) else CERTIFY
             found = search.totals(state, bound, bar, note=f"pass {passes + 1}, {bound:g} levels")
             if bound == CERTIFY:
-                report = search.edge_report(state, found, bar)
+                report = search.edge_report(state, found, bar)[0]
                 if report["ok"]:
-                    certificate = report | {"passes": passes + 1}
-                    return replace(metric, relief=Relief(search.stored(state), output, Relief.key(bare), certificate))
+                    return replace(metric, relief=search.relief(state, output, report | {"passes": passes + 1}))
             state = search.moved(state, found)
             if keep is not None:
                 keep(state)
@@ -105,8 +104,8 @@ def sharpened(
         return metric
 
 
-class _Search:
-    """Passes over one metric and measure."""
+class Search:
+    """Passes over one metric, which has no relief yet, and measure."""
 
     def __init__(self, metric: Metric, measure: IntArray, workers: int | None) -> None:
         self._metric, self._measure, self._workers = metric, measure, workers
@@ -119,6 +118,10 @@ class _Search:
     def cost(self, bounds: tuple[float, ...]) -> float:
         """What passes cost in all: what is within grows like the square of the distance."""
         return sum(bound**2 for bound in bounds) * self._order.size
+
+    def follow(self, other: Search) -> None:
+        """Count what another search has done as done, for one bar."""
+        self._passed += other._passed
 
     def stored(self, state: Heights) -> IndexArray:
         """Whole units from 0 up: only differences count; 0 inside fences."""
@@ -138,13 +141,21 @@ class _Search:
             graph, self._measure, order, bound, tail=bound >= CERTIFY, workers=self._workers, bar=share
         )
 
+    def estimate(self, totals: Totals) -> FloatArray:
+        """ln S in level units, as it would be if what is farther than was looked lay evenly."""
+        return log_units(totals.estimate(self._reach))
+
     def moved(self, state: Heights, totals: Totals) -> Heights:
         """The next heights: a step towards the ln S that these lead to."""
-        target = _log_units(totals.estimate(self._reach))
+        target = self.estimate(totals)
         return Heights(state.height + STEP * (target - state.height), state.passes + 1)
 
-    def edge_report(self, state: Heights, totals: Totals, bar: Bar) -> dict[str, Any]:
-        """The inequality w' + |ln S(x) - ln S(x')| <= w on every edge of some length outside fences."""
+    def relief(self, state: Heights, output: str, certificate: dict[str, Any]) -> Relief:
+        return Relief(self.stored(state), output, Relief.key(self._metric), certificate)
+
+    def edge_report(self, state: Heights, totals: Totals, bar: Bar) -> tuple[dict[str, Any], IndexArray]:
+        """The inequality w' + |ln S(x) - ln S(x')| <= w on every edge of some length outside fences; and the locations
+        at the ends of edges on which it is not shown."""
         tail, tip, weight = self._metric.graph.edges()
         low = lowered(self._metric.graph, self.stored(state)).edges()[2]
         # Ends at distance 0 are at distance 0 in d' too: they have the same S.
@@ -160,22 +171,23 @@ class _Search:
             deeper = self.totals(state, bound, bar, note="a wider look", only=ends)
             used[left] = _used(tuple(part[left] for part in edges), deeper)
             left = left[~(used[left] <= edges[2][left])]
-        over = int(np.count_nonzero(~(used <= edges[2])))
+        over = np.flatnonzero(~(used <= edges[2]))
         shares = np.quantile(edges[3] / edges[2], [0.01, 0.1, 0.5, 0.9]) if used.size else []
-        return {
-            "ok": over == 0,
+        report = {
+            "ok": over.size == 0,
             "edges": int(used.size),
-            "edges_over": over,
+            "edges_over": int(over.size),
             "worst": round(float((used / edges[2]).max(initial=0.0)), 6),
             "exponents": [round(float(share), 4) for share in shares],
         }
+        return report, np.unique(np.concatenate([edges[0][over], edges[1][over]]))
 
     def _held_by_estimate(self, edges: Any, used: FloatArray, totals: Totals) -> IntArray:
         """Edges over the bound, if all of them would hold by what S is estimated to be: there the bound is too wide,
         not the heights wrong."""
         tail, tip, weight, low = edges
         over = np.flatnonzero(~(used <= weight))
-        guess = _log_units(totals.estimate(self._reach))
+        guess = self.estimate(totals)
         held = low[over] + np.abs(guess[tail[over]] - guess[tip[over]]) <= weight[over]
         return over if held.all() else over[:0]
 
@@ -201,6 +213,6 @@ def _used(edges: Any, totals: Totals) -> FloatArray:
     return used
 
 
-def _log_units(total: FloatArray) -> FloatArray:
+def log_units(total: FloatArray) -> FloatArray:
     """ln S in level units; 0 where nothing is in reach."""
     return np.log(total, out=np.zeros(total.size), where=total > 0) / LEVEL_UNIT

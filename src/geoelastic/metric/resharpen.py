@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Heights after a change: a map that a fence was carved into, or that was cut from a larger one, keeps the heights it
+had wherever the change hardly matters.
+
+What changed is known from the two graphs. A change at distance r (of the lowered graph) changes S by a factor of about
+1 + e^-r at most: beyond `LOOK` levels heights stay. Nearer, each goes to where it was, moved by what ln S moved: ln S
+of both maps is estimated by the same bounded search, whose bias cancels, and so does what the old heights were off by.
+Then *every* edge of the new map is certified with the heights as they are stored, as if nothing had been known: the
+certificate of the old map, which a stranger may have written, is not believed. Where an edge is over, heights around it
+go all the way to ln S; should that not do, all of the map makes its passes again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _kernels as kernels
+from ..levels import LEVEL_BITS, FloatArray, IntArray
+from ..progress import Bar, progress_bar
+from .graph import Graph
+from .measures import output_measure
+from .metric import Metric
+from .relief import lowered
+from .sharpen import CERTIFY, STEP, Heights, Search, sharpened
+
+__all__ = ["resharpened"]
+
+BoolArray = npt.NDArray[np.bool_]
+
+#: How far heights are found again from what changed, and how far these passes look, in levels.
+LOOK = 8.0
+#: Closer than the first of these heights go to ln S; from the second on they keep what they were off by.
+CORE = 2.0, 6.0
+#: The same around edges that are over in spite of that, and how often it is tried.
+AROUND, AGAIN = (1.0, 3.0), 3
+#: Passes before every edge is looked at; each is made where heights moved in the last by more than so many units, and
+#: a level around.
+PASSES, MOVES, BESIDE = 9, 1.0, 1.0
+
+
+def resharpened(
+    metric: Metric, before: Metric, origin: IntArray, *, workers: int | None = None, progress: bool = False
+) -> Metric:
+    """The metric with a relief for the measure of the one that `before` has, certified on every edge.
+
+    `origin`: the number in `before` of each location; of the parts of one that was divided, its number.
+    """
+    relief = before.relief
+    assert relief is not None
+    bare = replace(metric, relief=None)
+    measure, was = output_measure(bare, relief.output), output_measure(before, relief.output)
+    search, outside = Search(bare, measure, workers), bare.fence == 0
+    state = Heights(relief.height[origin].astype(np.float64), 0)
+    away = np.where(
+        outside, _away(lowered(bare.graph, relief.height[origin]), _touched(bare, before, origin), LOOK), LOOK
+    )
+    core, look = CORE, LOOK
+    with progress_bar("sharpen", _cost(search, away < LOOK), show=progress) as bar:
+        above = _above(search, Search(replace(before, relief=None), was, workers), before, origin, away < LOOK, bar)
+        above -= _log_factor(measure, was[origin])
+        for _ in range(1 + AGAIN):
+            state = _settle(search, bare.graph, state, away < look, _offset(above, away, core, look), look, bar)
+            found = search.totals(state, CERTIFY, bar, note="every edge")
+            report, over = search.edge_report(state, found, bar)
+            if report["ok"]:
+                return replace(metric, relief=search.relief(state, relief.output, report | {"passes": state.passes}))
+            above, core, look = state.height - search.estimate(found), AROUND, CERTIFY
+            away = _away(lowered(bare.graph, search.stored(state)), over, AROUND[1])
+            away = np.where(outside & (away < AROUND[1]), away, look)
+    return sharpened(metric, output=relief.output, near=state.height, workers=workers, progress=progress)
+
+
+def _cost(search: Search, near: BoolArray) -> float:
+    """Of a pass over both maps, of two more (each is smaller than the one before), and of looking at every edge."""
+    part = np.count_nonzero(near) / max(near.size, 1)
+    return search.cost((LOOK,) * 4) * part + search.cost((CERTIFY,))
+
+
+def _touched(after: Metric, before: Metric, origin: IntArray) -> IntArray:
+    """Locations with an edge that was not there before, or was of another length, or is gone."""
+    tail, tip, weight = after.graph.edges()
+    old_tail, old_tip, old_weight = before.graph.edges()
+    old = old_tail.astype(np.int64) * before.n + old_tip
+    order = np.argsort(old, kind="stable")
+    ends = np.sort([origin[tail], origin[tip]], axis=0).astype(np.int64)
+    key = ends[0] * before.n + ends[1]
+    at = order[np.minimum(np.searchsorted(old[order], key), max(old.size - 1, 0))] if old.size else np.zeros_like(key)
+    kept = (old[at] == key) & (old_weight[at] == weight) if old.size else np.zeros(key.size, bool)
+    gone = np.ones(old.size, bool)
+    gone[at[kept]] = False
+    lost = np.zeros(before.n, bool)
+    lost[old_tail[gone]] = lost[old_tip[gone]] = True
+    return np.unique(np.concatenate([tail[~kept], tip[~kept], np.flatnonzero(lost[origin])]))
+
+
+def _away(graph: Graph, seeds: npt.NDArray[np.integer], levels: float) -> FloatArray:
+    """Distance in levels from the nearest of the seeds; `levels` where it is more than that."""
+    limit = int(levels * 2**LEVEL_BITS)
+    seeds = seeds.astype(np.int32)
+    dist = kernels.distances_from_any(graph.start, graph.index, graph.weight, graph.buckets, seeds, limit)
+    away: FloatArray = np.minimum(dist, limit) / 2.0**LEVEL_BITS
+    return away
+
+
+def _above(search: Search, old: Search, before: Metric, origin: IntArray, near: BoolArray, bar: Bar) -> FloatArray:
+    """How far the old heights were above the old ln S, at what is near; what was in a fence has the middle of that."""
+    assert before.relief is not None
+    known = np.zeros(before.n, bool)
+    known[origin[near]] = True
+    known &= before.fence == 0
+    height = before.relief.height.astype(np.float64)
+    above = height - old.estimate(old.totals(Heights(height, 0), LOOK, bar, note="as it was", only=known))
+    search.follow(old)
+    middle = np.median(above[known]) if known.any() else 0.0
+    result: FloatArray = np.where(known, above, middle)[origin]
+    return result
+
+
+def _offset(above: FloatArray, away: FloatArray, core: tuple[float, float], look: float) -> FloatArray:
+    """What heights are to be above ln S: the same everywhere in the core, what they were at its edge, and in between
+    step by step from the one to the other."""
+    near = away < look
+    own = np.clip((away - core[0]) / (core[1] - core[0]), 0.0, 1.0)
+    return own * above + (1 - own) * (np.median(above[near]) if near.any() else 0.0)
+
+
+def _log_factor(measure: IntArray, was: IntArray) -> float:
+    """ln of the factor between two measures of the same places, in level units: it moves no report."""
+    both = (measure > 0) & (was > 0)
+    return float(np.median(np.log(measure[both] / was[both]))) * 2**LEVEL_BITS if both.any() else 0.0
+
+
+def _settle(
+    search: Search, graph: Graph, state: Heights, near: BoolArray, offset: FloatArray, look: float, bar: Bar
+) -> Heights:
+    """Heights moved towards ln S + offset where they are `near`, until they hardly move."""
+    height = state.height.copy()
+    for turn in range(PASSES):
+        if not near.any():
+            break
+        state = Heights(height, state.passes + 1)
+        found = search.totals(
+            state, look, bar, note=f"pass {turn + 1}, {np.count_nonzero(near):,} locations", only=near
+        )
+        moves = np.where(near, STEP * (search.estimate(found) + offset - height), 0.0)
+        height = height + moves
+        moved = np.flatnonzero(np.abs(moves) > MOVES)
+        near = near & (_away(lowered(graph, search.stored(state)), moved, BESIDE) < BESIDE)
+    return Heights(height, state.passes)
