@@ -52,7 +52,7 @@ from .sampling import add_to_shells, find_in_shell, mean_distance, mean_distance
 from .tides import TOGETHER, lane_kind, tide, tide_workspace
 from .tiles import assemble, least_slopes, met_flags
 from .totals import near_totals
-from .traces import FLOOR_SHELLS, SUM_BLOCK, block_sums, filter_steps, trace_weights
+from .traces import FLOOR_SHELLS, SUM_BLOCK, block_sums, filter_steps, filter_sum, trace_weights
 from .verify import adjacency, check_balls
 from .verify_sums import sums_up_to
 
@@ -90,6 +90,7 @@ __all__ = [
     "distances_from_any",
     "expand",
     "filter_steps",
+    "filter_sum",
     "find_in_shell",
     "lane_kind",
     "lane_workspace",

@@ -69,6 +69,29 @@ def filter_steps(before, total, weights, which, jump, keep, out, sums, raised):
 
 
 @kernel
+def filter_sum(row, total, weights, which, jump, keep):
+    """ln of the sum after all steps of `filter_steps`, whose result it throws away: `row` (a_0) is overwritten.
+
+    For those who look at the normaliser of many traces and draw from none of them.
+    """
+    n = jump.size
+    raised = 0
+    for t in range(which.size):
+        w = weights[which[t]]
+        step_sum = 0.0
+        for z in range(n):
+            row[z] = (keep * row[z] + jump[z] * total) * w[z]
+            step_sum += row[z]
+        while step_sum < LEAST_SUM:
+            for z in range(n):
+                row[z] *= RAISE
+            step_sum *= RAISE
+            raised += 1
+        total = step_sum
+    return np.log(total) - raised * np.log(RAISE)
+
+
+@kernel
 def block_sums(row):
     """The sums of the blocks, as `filter_steps` adds them."""
     sums = np.zeros((row.size + SUM_BLOCK - 1) // SUM_BLOCK)

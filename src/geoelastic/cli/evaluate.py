@@ -14,8 +14,14 @@ from ._common import geo_command, show_progress
 @click.argument("file")
 @click.option("--checkins", metavar="FILE", help="SNAP, Foursquare, CSV or Parquet check-ins.")
 @click.option("--traces", multiple=True, metavar="TRACES", help="Evaluate released traces on these instead.")
-@click.option("--days", type=int, default=30, show_default=True, help="Traces: days a person at the most.")
-@click.option("--commuters", type=int, default=8, show_default=True, help="Traces: made-up people to find at home.")
+@click.option("--days", type=click.IntRange(min=2), help="Traces: days a person at the most [default: all].")
+@click.option(
+    "--commuters",
+    type=click.IntRange(min=0),
+    default=24,
+    show_default=True,
+    help="Traces: made-up people to find at home.",
+)  # fmt: skip
 @click.option("--areas", metavar="GEOJSON", help="Polygons, or points with 'size_km' [default: the middle 10 km].")
 @click.option(
     "--format", "format_", type=click.Choice(["auto", "snap", "foursquare", "table"]), default="auto", show_default=True
@@ -27,7 +33,7 @@ from ._common import geo_command, show_progress
 @click.option("--workers", type=int, default=2, show_default=True, metavar="N", help="Threads.")
 @click.option("-o", "--output", required=True, metavar="DIR", help="Folder for tables, figures and the report.")
 def command(
-    file: str, checkins: str | None, traces: tuple[str, ...], days: int, commuters: int, areas: str | None,
+    file: str, checkins: str | None, traces: tuple[str, ...], days: int | None, commuters: int, areas: str | None,
     format_: str, count: str, workers: int, output: str,
 ) -> dict[str, Any]:  # fmt: skip
     """The paper's evaluation of the metric in FILE: tables, figures and an HTML report in DIR.
@@ -56,8 +62,8 @@ def command(
     }
 
 
-def _traces(file: str, traces: tuple[str, ...], output: str, *, days: int, commuters: int) -> dict[str, Any]:
-    from ..evaluation.trace_attack import evaluate_traces, report_lines
+def _traces(file: str, traces: tuple[str, ...], output: str, *, days: int | None, commuters: int) -> dict[str, Any]:
+    from ..evaluation.trace_report import evaluate_traces, report_lines
     from ..mechanism import ElasticMechanism
     from ..opening import load
 

@@ -18,7 +18,7 @@ from ..errors import require_count, require_latlon
 from ..levels import FloatArray
 from ..sources.traces import Fix, Trace, clean_trace
 
-__all__ = ["Commuter", "synthetic_commuters"]
+__all__ = ["Commuter", "home_density", "synthetic_commuters"]
 
 _BLOCK_M = 120.0
 _STREET_ANGLE = np.radians(23.0)
@@ -48,6 +48,11 @@ def synthetic_commuters(
     area = Area.around(*require_latlon(lat, lon), size_km=40)
     children = np.random.SeedSequence(seed).spawn(require_count("count", count))
     return [_Person(np.random.default_rng(child), area).live(require_count("days", days)) for child in children]
+
+
+def home_density(xy: FloatArray) -> FloatArray:
+    """How likely homes are at places (n, 2) in metres from the middle of the city, up to a constant."""
+    return np.asarray(np.exp(-(xy[:, 0] ** 2 + xy[:, 1] ** 2) / (2 * _CITY_M**2)), np.float64)
 
 
 class _Person:

@@ -3,38 +3,32 @@
 
 *Tracking*: forward-backward smoothing under a prior of people who stay where they are and now and then go where the
 mass is; the guess is the posterior mean of the place at each tick. *Running mean*: the mean of the released places
-around each tick. *Home*: the released places of the nights, averaged, or by Bayes with the mass as prior; a night is
-spent at home, and the habit of earlier releases, which the adversary knows, is accounted for.
+around each tick. Those who look for a home are in `trace_homes`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import numpy as np
 
 from ..levels import LEVEL_UNIT, UNREACHABLE, FloatArray, IntArray
-from ..traces import Habit, Release
 from ..traces.mechanism import TraceMechanism
 
 __all__ = [
-    "Night",
-    "home_by_bayes",
-    "home_by_mean",
+    "WINDOWS",
+    "believe",
     "log_weights",
     "mean_distance",
-    "nights_of",
     "running_mean",
     "smooth",
 ]
 
+#: Ticks of the running means that are tried; the best one counts.
+WINDOWS = (3, 6, 12, 36, 72)
 #: The adversary's idea of a person: this many moves a day.
 _MOVES = 4.0
-_NIGHT_HOURS = (0.0, 6.0)
-#: Candidates for a home whose normaliser is computed exactly.
-_CANDIDATES = 300
 
 
 def smooth(
@@ -87,65 +81,6 @@ def running_mean(xy: FloatArray, window: int) -> FloatArray:
     low = np.maximum(np.arange(len(xy)) - window // 2, 0)
     high = np.minimum(np.arange(len(xy)) + window // 2 + 1, len(xy))
     return np.asarray((ends[high] - ends[low]) / (high - low)[:, None], np.float64)
-
-
-@dataclass(frozen=True)
-class Night:
-    """What was released of one night: the location held longest, for how many ticks, and the habit before it."""
-
-    location: int
-    ticks: int
-    past: Habit
-
-
-def nights_of(releases: Sequence[Release], pasts: Sequence[Habit], *, offset_s: float) -> list[Night]:
-    """The night of each released day (local hours 0 to 6)."""
-    found = []
-    for release, past in zip(releases, pasts, strict=True):
-        hour = (release.clock.ticks + offset_s) / 3600 % 24
-        inside = release.location[(hour >= _NIGHT_HOURS[0]) & (hour < _NIGHT_HOURS[1]) & (release.fence == 0)]
-        if inside.size:
-            locations, counts = np.unique(inside, return_counts=True)
-            found.append(Night(int(locations[counts.argmax()]), int(counts.max()), past))
-    return found
-
-
-def home_by_mean(mechanism: TraceMechanism, nights: Sequence[Night]) -> FloatArray:
-    """The middle (by coordinates) of the nights' released places."""
-    return np.asarray(np.median(mechanism.metric.xy[[night.location for night in nights]], axis=0), np.float64)
-
-
-def home_by_bayes(mechanism: TraceMechanism, nights: Sequence[Night]) -> FloatArray:
-    """The posterior mean of the home.
-
-    A night at h is released as z with chance m(z) e^(-b d(h, z)) / S_m(h), b = beta x ticks, m half of the mass and
-    half of the habit before that night. S_m is exact for the best candidates by a first look without it.
-    """
-    metric, share = mechanism.metric, mechanism.measure / mechanism.measure.sum()
-    beta = float(mechanism.weights.exponent)
-    visited = np.unique([night.location for night in nights] + [z for night in nights for z in night.past.seconds])
-    rows = {z: row * LEVEL_UNIT for z, row in mechanism.searches(visited).items()}
-    logs = np.log(np.maximum(metric.mass, 1e-12))
-    for night in nights:
-        logs = logs - beta * night.ticks * rows[night.location]
-    best = np.argsort(-np.where(metric.secret, logs, -np.inf))[:_CANDIDATES]
-    exact = logs[best].copy()
-    longest = sorted({night.ticks for night in nights})
-    own = mechanism.searches(best)
-    sums = {
-        ticks: np.array([float(share @ np.exp(-beta * ticks * (own[int(h)] * LEVEL_UNIT))) for h in best])
-        for ticks in longest
-    }
-    for night in nights:
-        known = night.past.seconds
-        total = sum(known.values())
-        part = mechanism.habit if total else 0.0
-        usual = sum(
-            (s / total * np.exp(-beta * night.ticks * rows[z][best]) for z, s in known.items()), np.zeros(best.size)
-        )
-        exact -= np.log((1 - part) * sums[night.ticks] + part * usual)
-    belief = _normalised(exact)
-    return np.asarray(belief @ metric.xy[best] / belief.sum(), np.float64)
 
 
 def mean_distance(a: FloatArray, b: FloatArray) -> float:

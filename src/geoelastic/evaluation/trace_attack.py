@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attacks on files of released traces, judged by the truth; and the whole evaluation of traces, written to a folder."""
+"""Attacks on files of released traces, judged by the truth."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,18 +11,14 @@ import numpy as np
 
 from ..errors import InputError
 from ..levels import FloatArray, IntArray
-from ..mechanism.elastic import ElasticMechanism
-from ..progress import progress_bar
 from ..sources.traces import Trace, read_traces
-from ..store import write_bytes
 from ..store.atomic import writing
 from ..traces import Clock, Habit, Release, TraceMechanism
-from .trace_adversaries import believe, home_by_bayes, home_by_mean, log_weights, mean_distance, nights_of, running_mean
-from .trace_study import home_study, step_study, trace_study
+from .trace_adversaries import WINDOWS, believe, log_weights, mean_distance, running_mean
+from .trace_homes import home_by_bayes, home_by_mean, nights_of
 
-__all__ = ["attack_releases", "evaluate_traces", "map_release"]
+__all__ = ["attack_releases", "map_release"]
 
-_WINDOWS = (3, 6, 12, 36, 72)
 _DAY_S = 86_400
 _LEAST_NIGHTS = 3
 
@@ -88,7 +83,7 @@ def _believed(mechanism: TraceMechanism, location: IntArray, step_s: float) -> t
 def _attack(mechanism: TraceMechanism, released: Trace, truth: Trace) -> dict[str, Any]:
     location, shown, true_xy, step_s = _seen(mechanism, released, truth)
     guess, _ = _believed(mechanism, location, step_s)
-    means = {w: mean_distance(running_mean(shown, w), true_xy) for w in _WINDOWS}
+    means = {w: mean_distance(running_mean(shown, w), true_xy) for w in WINDOWS}
     found: dict[str, Any] = {
         "ticks": len(released),
         "release_m": mean_distance(shown, true_xy),
@@ -120,49 +115,3 @@ def _attack_home(
     home = np.median(true_xy[hour < 6], axis=0)
     guesses = {"home_mean_m": home_by_mean(mechanism, nights), "home_bayes_m": home_by_bayes(mechanism, nights)}
     return {"nights": len(nights)} | {name: float(np.hypot(*(at - home))) for name, at in guesses.items()}
-
-
-def evaluate_traces(
-    mechanism: ElasticMechanism, sources: Sequence[str | Path], folder: str | Path, *,
-    costs: Sequence[float] = (10.0, 20.0), most_days: int = 30, commuters: int = 8, progress: bool = False,
-) -> dict[str, Any]:  # fmt: skip
-    """The whole evaluation: `traces.json` and `traces.md` in a folder; returns what they hold."""
-    traces = read_traces(*sources)
-    with progress_bar("traces", len(costs) + 2, show=progress) as bar:
-        result = trace_study(mechanism, traces, costs=costs, most_days=most_days, bar=bar)
-        bar.update(len(costs), note="steps of 1 and 10 minutes")
-        result["steps"] = step_study(mechanism, traces, cost=costs[0], most_days=min(most_days, 3))
-        bar.update(len(costs) + 1, note="homes of made-up commuters")
-        result["homes"] = home_study(mechanism, cost=costs[0], commuters=commuters) if commuters else {}
-    out = Path(folder)
-    out.mkdir(parents=True, exist_ok=True)
-    files = {"json": out / "traces.json", "report": out / "traces.md"}
-    write_bytes(files["json"], (json.dumps(result, indent=1) + "\n").encode())
-    write_bytes(files["report"], ("\n".join(report_lines(result)) + "\n").encode())
-    return result | {"files": {name: str(path) for name, path in files.items()}}
-
-
-def report_lines(result: dict[str, Any]) -> list[str]:
-    """The evaluation as Markdown."""
-    lines = [
-        "# Traces",
-        f"{result['days']} days of {result['users']} people, {result['measured_days']} of them measured; in metres.",
-        "",
-        "| cost a day | mechanism | error | of the best sharpened clock | tracked | new places a day |",
-        "|---|---|---|---|---|---|",
-    ]
-    for row in result["rows"]:
-        tracked = f"{row['tracked_m']:.0f} from {row['attacked_error_m']:.0f}" if "tracked_m" in row else ""
-        places = f"{row['new_places']:.2f}" if "new_places" in row else ""
-        lines.append(
-            f"| {row['cost']:g} | {row['kind']} | {row['error_m']:.0f} | {row['of_best_clock']:.2f} | {tracked} "
-            f"| {places} |"
-        )
-    steps, homes = result["steps"], result["homes"]
-    lines += ["", f"Ticks of 1 and 10 minutes: {steps['1']:.0f} and {steps['10']:.0f} m, ratio {steps['ratio']:.3f}."]
-    if homes:
-        lines.append(
-            f"Homes after {homes['nights']} nights by Bayes: {homes['no habit']['bayes_m']:.0f} m without habit, "
-            f"{homes['habit']['bayes_m']:.0f} m with it ({homes['times_further']:.1f} times)."
-        )
-    return lines

@@ -55,26 +55,24 @@ class Scene:
 
 def clock_errors(
     scene: Scene, day: Day, cost: float, *, sharpened: bool, reports: Sequence[int] = CLOCKS
-) -> dict[int, float]:
-    """The expected error in metres over a day by the number of reports: exact, no draws. Between reports the last one
-    stands."""
+) -> dict[int, FloatArray]:
+    """The expected error in metres at each tick of a day by the number of reports: exact, no draws. Between reports the
+    last one stands."""
     where, which = np.unique(day.xy, axis=0, return_inverse=True)
-    away = np.hypot(scene.xy[:, 0] - where[:, :1], scene.xy[:, 1] - where[:, 1:])
+    away = np.hypot(scene.xy[:, :1] - where[:, 0], scene.xy[:, 1:] - where[:, 1])
     errors, steps = {}, day.places.size
     for k in reports:
         beta = 1.0 if sharpened else 0.5
         exponent = beta * level_within(cost, k, exponent=beta) / LN2
-        starts, total, laws = np.unique(np.arange(k) * steps // k), 0.0, dict[int, FloatArray]()
-        for first, last in zip(starts, [*starts[1:], steps], strict=True):
-            place = int(day.places[first])
-            if place not in laws:
-                laws[place] = away @ scene.chances(place, exponent)
-            total += float(laws[place][which.ravel()[first:last]].sum())
-        errors[k] = total / steps
+        starts = np.unique(np.arange(k) * steps // k)
+        places, law = np.unique(day.places[starts], return_inverse=True)
+        expected = np.array([scene.chances(place, exponent) for place in places.tolist()]) @ away
+        stands = np.repeat(law, np.diff([*starts, steps]))
+        errors[k] = expected[stands, which.ravel()]
     return errors
 
 
-def best_clock(errors: Sequence[dict[int, float]]) -> int:
+def best_clock(errors: Sequence[dict[int, FloatArray]]) -> int:
     """The number of reports a day with the least mean error."""
     return min(errors[0], key=lambda k: float(np.mean([by_count[k] for by_count in errors])))
 
@@ -93,13 +91,13 @@ class Predictive:
 
 def predictive_error(
     scene: Scene, day: Day, cost: float, settings: Predictive, rng: np.random.Generator, *, sharpened: bool
-) -> tuple[float, int, float]:
-    """(error in metres, reports, spent) of one run over a day. The budget is pure: what is spent depends on the trace,
-    so that only the sum counts; when it is used up, the last report stands."""
+) -> tuple[FloatArray, int, float]:
+    """(error in metres at each tick, reports, spent) of one run over a day. The budget is pure: what is spent depends
+    on the trace, so that only the sum counts; when it is used up, the last report stands."""
     left, steps = cost / LN2, day.places.size
     starts = set((np.arange(settings.tests) * steps // settings.tests).tolist())
     rate, passed = left / settings.tests, [0.0]
-    z, reports, total = -1, 0, 0.0
+    z, reports, errors = -1, 0, np.empty(steps)
     for t in range(steps):
         if t in starts:
             place = int(day.places[t])
@@ -113,8 +111,8 @@ def predictive_error(
                 chances = scene.chances(place, spent * (1.0 if sharpened else 0.5))
                 z = min(int(np.searchsorted(np.cumsum(chances), rng.random())), scene.share.size - 1)
                 left, reports = left - spent, reports + 1
-        total += math.hypot(*(scene.xy[z] - day.xy[t]))
-    return total / steps, reports, cost - left * LN2
+        errors[t] = math.hypot(*(scene.xy[z] - day.xy[t]))
+    return errors, reports, cost - left * LN2
 
 
 def _next_budget(settings: Predictive, rate: float, passed: list[float], left: float) -> tuple[float, float]:
@@ -140,7 +138,10 @@ def tune_predictive(
                             tests, part * budget / tests, (1 - part) * budget / reports, threshold, manager
                         )
                         rng = np.random.default_rng(seed)
-                        runs = [predictive_error(scene, d, cost, settings, rng, sharpened=sharpened)[0] for d in days]
+                        runs = [
+                            np.mean(predictive_error(scene, d, cost, settings, rng, sharpened=sharpened)[0])
+                            for d in days
+                        ]
                         found.append((float(np.mean(runs)), settings))
     error, best = min(found, key=lambda pair: pair[0])
     return best, error

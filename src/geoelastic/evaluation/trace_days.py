@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -44,8 +45,8 @@ def find_days(mechanism: TraceMechanism, traces: Sequence[Trace], *, most: int |
     """
     found: list[Day] = []
     for trace in traces:
-        days = [day for number in _numbers(trace) if (day := _day(mechanism, trace, number)) is not None]
-        found += days[:most]
+        days = (day for number in _numbers(trace) if (day := _day(mechanism, trace, number)) is not None)
+        found += islice(days, most)
     if not found:
         raise InputError("the traces must have days on the map: none was seen on it at six ticks or more")
     return found

@@ -19,24 +19,13 @@ from ..progress import Bar
 from ..randomness import SeededRandom
 from ..sources.traces import Trace
 from ..traces import Habit, TraceMechanism
-from ..traces.release import Release
-from .commuters import Commuter, synthetic_commuters
-from .trace_adversaries import (
-    home_by_bayes,
-    home_by_mean,
-    log_weights,
-    mean_distance,
-    nights_of,
-    running_mean,
-    smooth,
-)
+from .trace_adversaries import WINDOWS, log_weights, mean_distance, running_mean, smooth
 from .trace_baselines import CLOCKS, Scene, best_clock, clock_errors, predictive_error, tune_predictive
 from .trace_days import Day, find_days, split_days
 
-__all__ = ["expected_error", "home_study", "step_study", "trace_study"]
+__all__ = ["expected_errors", "rate_for", "step_study", "trace_study"]
 
 _TUNED_DAYS = 8
-_WINDOWS = (3, 6, 12, 36, 72)
 
 
 def rate_for(cost: float) -> float:
@@ -44,29 +33,30 @@ def rate_for(cost: float) -> float:
     return cost / (24 * LN2)
 
 
-def expected_error(mechanism: TraceMechanism, day: Day) -> float:
-    """The mean error in metres over a day without habit: exact, by the law of each tick."""
-    xy, total = np.asarray(mechanism.metric.xy), 0.0
+def expected_errors(mechanism: TraceMechanism, day: Day) -> FloatArray:
+    """The expected error in metres at each tick of a day without habit: exact, by the law of each tick."""
+    xy, errors = np.asarray(mechanism.metric.xy), np.empty(day.places.size)
     for t, law in _tick_laws(mechanism, day):
-        total += float(law @ np.hypot(xy[:, 0] - day.xy[t, 0], xy[:, 1] - day.xy[t, 1]))
-    return total / day.places.size
+        errors[t] = law @ np.hypot(xy[:, 0] - day.xy[t, 0], xy[:, 1] - day.xy[t, 1])
+    return errors
 
 
 def _tick_laws(mechanism: TraceMechanism, day: Day) -> Iterator[tuple[int, FloatArray]]:
     """(tick, law of the released location at it), from the last to the first: forward times backward."""
     passes = mechanism.passes(day.places)
-    steps, later = passes.steps(), np.ones(mechanism.metric.n)
-    for t in range(len(steps) - 1, -1, -1):
-        law = steps[t][0] * later
+    later, t = np.ones(mechanism.metric.n), day.places.size
+    for row, _ in passes.steps_back():
+        t -= 1
+        law = row * later
         yield t, law / law.sum()
-        weighted = passes.weights_at(t) * later
-        later = passes.keep * weighted + float(passes.jump @ weighted)
+        later *= passes.weights_at(t)
+        later = passes.keep * later + float(passes.jump @ later)
         later /= later.max()
 
 
 def trace_study(
     mechanism: ElasticMechanism, traces: Sequence[Trace], *, costs: Sequence[float] = (10.0, 20.0),
-    most_days: int | None = 30, runs: int = 3, seed: int = 0, bar: Bar | None = None,
+    most_days: int | None = None, runs: int = 3, seed: int = 0, bar: Bar | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Compare a released trace with clocks and the predictive mechanism at equal costs a day."""
     require_count("runs", runs)
@@ -85,6 +75,28 @@ def trace_study(
     return {"days": len(days), "measured_days": len(measured), "users": len({d.user for d in days}), "rows": rows}
 
 
+class _Table:
+    """The rows of one cost: mean errors over the days, by person and by hour."""
+
+    def __init__(self, cost: float, days: Sequence[Day]) -> None:
+        self.cost, self.rows = cost, list[dict[str, Any]]()
+        self._users = np.array([day.user for day in days])
+
+    def add(self, kind: str, errors: Sequence[FloatArray], **more: Any) -> None:
+        """`errors`: at each tick, of each day in order, and again for each further run over the days."""
+        by_day = np.array([np.mean(one) for one in errors])
+        users = np.resize(self._users, by_day.size)
+        hours = np.mean(errors, axis=0).reshape(24, -1).mean(axis=1)
+        self.rows.append(
+            {
+                "cost": self.cost, "kind": kind, "error_m": float(by_day.mean()), "median_m": float(np.median(by_day)),
+                "users": {str(user): float(by_day[users == user].mean()) for user in np.unique(users)},
+                "hours": hours.tolist(),
+            }
+            | more
+        )  # fmt: skip
+
+
 def _at_cost(
     mechanism: ElasticMechanism,
     base: TraceMechanism,
@@ -94,54 +106,47 @@ def _at_cost(
     runs: int,
     seed: int,
 ) -> list[dict[str, Any]]:
-    scene, rows = Scene.of(base), list[dict[str, Any]]()
-
-    def add(kind: str, error_m: float, **more: Any) -> None:
-        rows.append({"cost": cost, "kind": kind, "error_m": error_m} | more)
-
+    scene, table = Scene.of(base), _Table(cost, measured)
     for sharpened in (False, True):
         name = ", sharpened" if sharpened else ""
         k = best_clock([clock_errors(scene, day, cost, sharpened=sharpened, reports=CLOCKS) for day in tuned])
         errors = [clock_errors(scene, day, cost, sharpened=sharpened, reports=(k,))[k] for day in measured]
-        add(f"clock{name}", float(np.mean(errors)), reports=k)
+        table.add(f"clock{name}", errors, reports=k)
         settings, _ = tune_predictive(scene, tuned[:_TUNED_DAYS], cost, sharpened=sharpened, seed=seed)
         rng = np.random.default_rng(seed)
         found = [predictive_error(scene, day, cost, settings, rng, sharpened=sharpened) for day in measured]
-        add(f"predictive{name}", float(np.mean([f[0] for f in found])), reports=float(np.mean([f[1] for f in found])),
-            manager=settings.manager)  # fmt: skip
+        reports = float(np.mean([f[1] for f in found]))
+        table.add(f"predictive{name}", [f[0] for f in found], reports=reports, manager=settings.manager)
+    traces = TraceMechanism(mechanism, rate=rate_for(cost))
+    table.add("trace", [expected_errors(traces, day) for day in measured])
     for block in (24.0, 8.0):
-        traces = TraceMechanism(mechanism, rate=rate_for(cost), block_hours=block)
-        if block == 24:
-            add("trace", float(np.mean([expected_error(traces, day) for day in measured])))
-            rows[-1]["users"] = {
-                user: float(np.mean([expected_error(traces, d) for d in measured if d.user == user]))
-                for user in sorted({d.user for d in measured})
-            }
-        add(f"trace, {block:g} h, habit", **_released(traces, measured, runs, seed))
-    return rows
+        blocks = TraceMechanism(mechanism, rate=rate_for(cost), block_hours=block)
+        table.add(f"trace, {block:g} h, habit", **_released(blocks, measured, runs, seed))
+    return table.rows
 
 
 def _released(traces: TraceMechanism, days: Sequence[Day], runs: int, seed: int) -> dict[str, Any]:
     """Errors of released days in order, with habit, and of those who attack them."""
     xy, prior = np.asarray(traces.metric.xy), np.asarray(traces.metric.mass) / np.asarray(traces.metric.mass).sum()
     rng = SeededRandom(seed)
-    errors, tracked, means, places = list[float](), list[float](), list[list[float]](), list[int]()
+    errors, tracked, means, places = list[FloatArray](), list[float](), list[list[float]](), list[int]()
     for run in range(runs):
         past: dict[str, Habit] = {}
         for day in days:
-            release = traces.release(day.places.tolist(), past.get(day.user), rng)
             known = past.get(day.user, Habit())
+            release = traces.release(day.places.tolist(), known, rng)
             places.append(len(set(release.location.tolist()) - set(known.seconds)))
             past[day.user] = known.after(release.location.tolist(), traces.step_s)
-            errors.append(mean_distance(xy[release.location], day.xy))
+            errors.append(np.hypot(*(xy[release.location] - day.xy).T))
             if run == 0:
                 guess = smooth(release.location, lambda z: log_weights(traces, z), prior, xy, step_s=traces.step_s)
                 tracked.append(mean_distance(guess, day.xy))
-                means.append([mean_distance(running_mean(xy[release.location], w), day.xy) for w in _WINDOWS])
-    first = errors[: len(days)]
+                means.append([mean_distance(running_mean(xy[release.location], w), day.xy) for w in WINDOWS])
+    users = np.resize([day.user for day in days], len(places))
     return {
-        "error_m": float(np.mean(errors)), "median_m": float(np.median(errors)), "new_places": float(np.mean(places)),
-        "attacked_error_m": float(np.mean(first)), "tracked_m": float(np.mean(tracked)),
+        "errors": errors, "new_places": float(np.mean(places)),
+        "new_places_users": {str(u): float(np.mean(np.array(places)[users == u])) for u in np.unique(users)},
+        "attacked_error_m": float(np.mean(errors[: len(days)])), "tracked_m": float(np.mean(tracked)),
         "running_mean_m": float(np.mean(means, axis=0).min()),
     }  # fmt: skip
 
@@ -153,7 +158,7 @@ def step_study(
     errors = {}
     fine = TraceMechanism(mechanism, rate=rate_for(cost), step_minutes=1)
     days = find_days(fine, traces, most=most_days)
-    errors["1"] = float(np.mean([expected_error(fine, day) for day in days]))
+    errors["1"] = float(np.mean([expected_errors(fine, day) for day in days]))
     coarse = TraceMechanism(mechanism, rate=rate_for(cost), step_minutes=10)
     xy, found = np.asarray(coarse.metric.xy), list[float]()
     for day, fine_day in zip(find_days(coarse, traces, most=most_days), days, strict=True):
@@ -165,59 +170,3 @@ def step_study(
         found.append(total / fine_day.places.size)
     errors["10"] = float(np.mean(found))
     return errors | {"ratio": errors["1"] / errors["10"]}
-
-
-def home_study(
-    mechanism: ElasticMechanism,
-    *,
-    commuters: int = 8,
-    nights: int = 10,
-    cost: float = 10.0,
-    runs: int = 2,
-    seed: int = 0,
-) -> dict[str, Any]:
-    """How far the home of made-up commuters is from where adversaries put it, with and without habit."""
-    middle = mechanism.metric.grid.area.middle
-    people = synthetic_commuters(
-        require_count("commuters", commuters), seed=seed, days=nights + 4, lat=middle[0], lon=middle[1]
-    )
-    result: dict[str, Any] = {"nights": nights, "cost": cost}
-    for habit in (0.0, 0.5):
-        traces = TraceMechanism(mechanism, rate=rate_for(cost), habit=habit)
-        errors = [found for person in people for found in _attack_home(traces, person, nights, runs, seed)]
-        mean, bayes = np.array(errors).T
-        result["habit" if habit else "no habit"] = {
-            "people": len(errors) // runs, "mean_m": float(np.mean(mean)), "bayes_m": float(np.mean(bayes)),
-            "median_bayes_m": float(np.median(bayes)),
-        }  # fmt: skip
-    result["times_further"] = result["habit"]["bayes_m"] / result["no habit"]["bayes_m"]
-    return result
-
-
-def _attack_home(
-    traces: TraceMechanism, person: Commuter, nights: int, runs: int, seed: int
-) -> list[tuple[float, float]]:
-    home = np.array(traces.metric.grid.area.to_xy(*person.home), np.float64)
-    try:
-        days = find_days(traces, [person.trace], most=nights)
-    except ValueError:
-        return []
-    if len(days) < nights:
-        return []
-    found, rng = [], SeededRandom(seed)
-    offset = 3600.0 * round(person.home[1] / 15)
-    for _ in range(runs):
-        releases, pasts, past = list[Release](), list[Habit](), Habit()
-        for day in days:
-            release = traces.release(day.places.tolist(), past, rng)
-            releases.append(_dated(release, day))
-            pasts.append(past)
-            past = past.after(release.location.tolist(), traces.step_s)
-        seen = nights_of(releases, pasts, offset_s=offset)
-        guesses = home_by_mean(traces, seen), home_by_bayes(traces, seen)
-        found.append(tuple(float(np.hypot(*(guess - home))) for guess in guesses))
-    return found  # type: ignore[return-value]
-
-
-def _dated(release: Release, day: Day) -> Release:
-    return Release(day.user, day.clock, release.location, release.lat, release.lon, release.fence, release.seeded)

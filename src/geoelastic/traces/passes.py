@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -153,8 +153,14 @@ class Passes:
 
     def steps(self) -> list[tuple[FloatArray, float]]:
         """(a_t, its sum as it was added up) of every step: the law that `draw` draws from, for those who check it."""
-        segments = [self._segment(k) for k in range(len(self._kept))]
-        return [(step.row, float(s)) for part in segments for step, s in zip(part.steps, part.sums, strict=True)]
+        return list(self.steps_back())[::-1]
+
+    def steps_back(self) -> Iterator[tuple[FloatArray, float]]:
+        """The same from the last step to the first, as `draw` goes: a few steps in memory at a time."""
+        for k in range(len(self._kept) - 1, -1, -1):
+            segment = self._segment(k)
+            for step, total in zip(segment.steps[::-1], segment.sums[::-1].tolist(), strict=True):
+                yield step.row, total
 
     def _forward(self) -> _Segment:
         count = -(-self._places.size // self._length)

@@ -30,12 +30,15 @@ class Searches:
         """The rows of these locations."""
         wanted = [int(place) for place in places]
         missing = [place for place in wanted if place not in self._rows]
-        threads = min(worker_count(self._workers), max(1, len(missing)))
-        with ThreadPoolExecutor(threads) as pool:
-            found = dict(zip(missing, pool.map(self._metric.distance_units_from, missing), strict=True))
+        found = self._search(missing) if missing else {}
         rows = {place: found[place] if place in found else self._rows[place] for place in wanted}
         self._keep(rows)
         return rows
+
+    def _search(self, places: list[int]) -> dict[int, Row]:
+        threads = min(worker_count(self._workers), len(places))
+        with ThreadPoolExecutor(threads) as pool:
+            return dict(zip(places, pool.map(self._metric.distance_units_from, places), strict=True))
 
     def _keep(self, rows: dict[int, Row]) -> None:
         for place, row in rows.items():
