@@ -22,7 +22,7 @@ def command(file: str, output: str | None, measure: str, resume: bool, workers: 
 
     Distances, crowds and the guarantee stay as they are; reports err much less. `build`, `extract` and `fence carve` do
     this by themselves, for output by mass: this command is for files that were made without it, and for another
-    measure. The cost grows like the number of locations, under a millisecond of one core for each.
+    measure. The cost grows like the number of locations: about a millisecond of one core for each.
     """
     from ..mechanism.sharpen_file import sharpen_file
 
