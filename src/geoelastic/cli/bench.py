@@ -16,6 +16,14 @@ from ._common import geo_command, show_progress
 @click.option("--whole", is_flag=True, help="scale: also the whole country, 25 million cells.")
 @click.option("--seams", is_flag=True, help="scale: also the errors at seams, against a build in one piece.")
 @click.option("--folder", metavar="DIR", help="Long ones: keep work here, and go on with what an earlier run left.")
+@click.option(
+    "--map", "map_file", metavar="FILE", help="optimum, attacks, peers: on this map [default: a made-up one]."
+)
+@click.option("--places", type=int, default=15, show_default=True, help="optimum: so many places a side.")
+@click.option("--size", "size_km", type=float, default=5.0, show_default=True, help="optimum: over this many km.")
+@click.option(
+    "--certificate", metavar="FILE", help="optimum: keep the proof of the bound here (examples/check_optimum.py)."
+)
 @click.option("--write", is_flag=True, help="Record what is measured in DOCS/measured, and write it into the pages.")
 @click.option("--pages", is_flag=True, help="Measure nothing: only write the pages anew from the record.")
 @click.option("--docs", metavar="DOCS", default="docs", show_default=True, help="The folder of the pages.")

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The optimum: how far reports are from the best that any mechanism could do with the same promise, and why.
+
+On a lattice of places of a map the best mechanism that is private in the map's own distances is found by linear
+programming, and the multipliers of the solution are turned into a bound in whole numbers that needs no solver
+(`optimum_bound`; `--certificate FILE` keeps it for `examples/check_optimum.py`). The rows after the bound take one step
+each towards what is built, with the same places as secrets and the same prior (the mass): errors in metres over all
+places and over the inner ones, where the end of the lattice is far.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..evaluation.areas import StudyArea
+from ..evaluation.optimum import Optimum, Problem, solve_optimum
+from ..evaluation.optimum_bound import certified_bound, certify, write_certificate
+from ..evaluation.optimum_gap import Scene, lattice_scene, mechanism_errors
+from ..mechanism import ElasticMechanism
+from ..metric import AnyMetric, build_metric
+from ..opening import load
+from ..progress import progress_bar
+from ._tools import markdown, synthetic_mass, warm_up
+
+__all__ = ["gap_rows", "run"]
+
+#: Without a map: the middle of a made-up Paris.
+_SIDE_CELLS = 150
+
+
+def run(
+    *, progress: bool = False, map_file: str | None = None, places: int = 15, size_km: float = 5.0,
+    certificate: str | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """`places` x `places` secrets over a square of `size_km` in the middle of the map (a made-up one if none)."""
+    warm_up()
+    metric = build_metric(synthetic_mass("paris", _SIDE_CELLS)) if map_file is None else load(map_file)
+    rows = gap_rows(metric, places=places, size_km=size_km, certificate=certificate, progress=progress)
+    return {"rows": rows, "text": markdown(rows)}
+
+
+def gap_rows(
+    metric: AnyMetric, *, places: int, size_km: float, certificate: str | Path | None = None, progress: bool = False
+) -> list[dict[str, Any]]:
+    """The bound, the optimum, and what is built, step by step."""
+    middle = metric.grid.area.middle
+    scene = lattice_scene(metric, StudyArea("middle", middle[0], middle[1], size_km), side=places)
+    best = _solve(scene.problem, "optimum", progress)
+    proof = certify(scene.problem, best)
+    bound = float(certified_bound(proof))
+    if certificate is not None:
+        write_certificate(certificate, proof)
+    ratio = float(metric.certificate["ratio"]["mean_by_mass"])
+    tight = _solve(scene.scaled(ratio**0.5), "tight balls", progress)
+    reports = {"half of each distance": ElasticMechanism(replace(metric.whole(), relief=None))}
+    if metric.relief is not None:
+        reports = {f"the default, output by {metric.relief.output}": ElasticMechanism(metric)} | reports
+    steps = [
+        (f"optimum, if balls held no more than they must ({ratio:.3f} times)", _own(scene, tight)),
+        ("bound: no mechanism falls below, certified", None),
+        ("optimum", _own(scene, best)),
+    ]
+    for name, mechanism in reports.items():
+        plain, remapped = mechanism_errors(mechanism, scene)
+        steps += [(f"{name}, remapped", remapped), (name, plain)]
+    return [_row(name, errors, scene, bound, best) for name, errors in steps]
+
+
+def _solve(problem: Problem, name: str, progress: bool) -> Optimum:
+    with progress_bar(name, 40, show=progress) as bar:
+        return solve_optimum(problem, step=lambda k, error, bound: bar.update(k, note=f"{error:.1f} / {bound:.1f} m"))
+
+
+def _own(scene: Scene, optimum: Optimum) -> Any:
+    return np.einsum("xz,xz->x", optimum.matrix, scene.problem.cost_m)
+
+
+def _row(name: str, errors: Any, scene: Scene, bound: float, best: Optimum) -> dict[str, Any]:
+    row: dict[str, Any] = {"step": name, "places": len(scene.locations), "constraints": best.multipliers.size}
+    if errors is None:
+        return row | {"error_m": round(bound, 1), "to_bound": 1.0}
+    error = scene.error_m(errors)
+    inner = scene.error_m(errors, inner=True) if len(scene.inner) else error
+    return row | {"error_m": round(error, 1), "to_bound": round(error / bound, 3), "inner_m": round(inner, 1)}
