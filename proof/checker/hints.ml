@@ -33,16 +33,16 @@ let edge_numbers g = rows g (fun at -> g.edge.(at))
 (* Dijkstra's algorithm with a ring of buckets of 2^shift distances each. In wide buckets a place may be settled too early;
    it is then settled again, in a later turn. What is [far] away or farther is not looked at. *)
 type space = {
-  g : graph; far : int; shift : int; dist : int array; turn_of : int array; settled_at : int array; order : int array;
-  mutable settled : int; touched : int array; mutable seen : int; head : int array; mutable vertex : int array;
-  mutable next : int array; mutable entries : int }
+  mutable g : graph; far : int; shift : int; dist : int array; turn_of : int array; settled_at : int array;
+  order : int array; mutable settled : int; touched : int array; mutable seen : int; head : int array;
+  mutable vertex : int array; mutable next : int array; mutable entries : int }
 
 let space g ~far ~shift =
   let longest = Array.fold_left (fun most arc -> max most (weight arc)) 0 g.arc in
   let rec ring k = if k > (min longest far lsr shift) + 1 then k else ring (2 * k) in
   let make x = Array.make (max g.n 1) x in
-  { g; far; shift; dist = make far; turn_of = make (-1); settled_at = make (-1); order = make 0; settled = 0; touched = make 0;
-    seen = 0; head = Array.make (ring 1) (-1); vertex = Array.make 1024 0; next = Array.make 1024 0; entries = 0 }
+  { g; far; shift; dist = make far; turn_of = make (-1); settled_at = make (-1); order = make 0; settled = 0;
+    touched = make 0; seen = 0; head = Array.make (ring 1) (-1); vertex = Array.make 1024 0; next = Array.make 1024 0; entries = 0 }
 
 let push s v d =
   if s.dist.(v) = s.far then (s.touched.(s.seen) <- v; s.seen <- s.seen + 1);
@@ -92,7 +92,6 @@ let search s sources stop =
 
 let around s = { count = s.settled; order = s.order; ranks = s.turn_of; reaches = s.dist }
 
-let never _ = false
 let level = 8192
 
 (* Places outside fences in groups of neighbours. *)
@@ -113,29 +112,60 @@ let weight_table () =
   let rec go v l = if v <= 1 lsl 30 then List.rev l else go (next_weight p1 q1 v) (v :: l) in
   Array.of_list (go (1 lsl 31) [])
 
-let all (m : file) edges ~cap ~far_cap =
+(* The first n places of what was found around a group as a graph of their own, in which searches from its members stay:
+   small enough to be near the processor. *)
+let take_down s n ~cap measures =
+  let size = ref 0 in
+  for k = 0 to n - 1 do let v = s.order.(k) in size := !size + s.g.start.(v + 1) - s.g.start.(v) done;
+  let per_place () = Array.make (n + 1) 0 and per_arc () = Array.make !size 0 in
+  let starts = per_place () and middles = per_place () and ways_out = per_place () and loads = per_place () in
+  let arc = per_arc ()  and tips = per_arc () and longs = per_arc () in
+  for k = 0 to n - 1 do
+    let v = s.order.(k) in
+    let each f =
+      for at = s.g.start.(v) to s.g.start.(v + 1) - 1 do
+        let a = s.g.arc.(at) in
+        let r = s.turn_of.(tip a) in
+        f (if r < n then r else -1) (weight a)
+      done in
+    let lower = ref 0 and out = ref cap in
+    each (fun r w -> if r < 0 then out := min !out w else if r < k then incr lower);
+    let low = ref starts.(k) in
+    let high = ref (!low + !lower) in
+    middles.(k) <- !high; ways_out.(k) <- !out; loads.(k) <- measures.(v);
+    let put at r w = arc.(!at) <- r lor (w lsl 28); tips.(!at) <- r; longs.(!at) <- w; incr at in
+    each (fun r w -> if r >= 0 then put (if r < k then low else high) r w);
+    starts.(k + 1) <- !high
+  done;
+  { n; start = starts; arc; edge = [||] }, { starts; middles; tips; longs; ways_out; loads }
+
+(* All hints; [pair] is how far sums are exact, and how far they are bounded. The graphs are the same for all pairs. *)
+let all (m : file) edges =
   let g = graph m.size edges (fun _ _ w -> w) in
   let low = graph m.size edges (fun u v w -> lower m.heights.(u) m.heights.(v) w) in
-  let table = weight_table () in
-  let period = Array.length table in
-  let quarters = Array.init (far_cap + 1) (fun d -> table.(d mod period) / (4 lsl (d / period))) in
   let near = arcs g and which = edge_numbers g and near_low = arcs low in
   let first = Hashtbl.create 16 in
   for v = m.size - 1 downto 0 do Hashtbl.replace first m.fences.(v) v done;
-  let outside v = m.fences.(v) = 0 in
-  let groups = if m.sharp then groups low outside else [||] in
-  let balls = space g ~far:(m.top + 1) ~shift:0 and shared = space low ~far:(far_cap + 1) ~shift:0 in
-  let own = space low ~far:cap ~shift:8 in
-  let look s sources = search s sources never; around s in
-  (* how many of what lies around the group that was looked at last are nearer than [cap]: they come first *)
-  let core _ =
-    let rec go low high = if low >= high then low else
-      let k = (low + high) / 2 in
-      if shared.dist.(shared.order.(k)) < cap then go (k + 1) high else go low k in
-    go 0 shared.settled in
-  { near = (fun v -> near.(v)); which = (fun v -> which.(v)); near_low = (fun v -> near_low.(v)); first_of = Hashtbl.find first;
-    ball = (fun x -> look balls [ x ]);
-    period; table; quarters; cap; far_cap;
-    group_count = Array.length groups; members = (fun k -> groups.(k));
-    group = (fun k -> look shared groups.(k)); core;
-    precise = (fun x -> search own [ x ] never; { depths = own.dist; turns = own.turn_of }) }
+  let groups = if m.sharp then groups low (fun v -> m.fences.(v) = 0) else [||] in
+  let table = weight_table () in
+  let period = Array.length table in
+  let look s sources = search s sources (fun _ -> false); around s in
+  let balls = space g ~far:(m.top + 1) ~shift:0 in
+  fun (cap, far_cap) ->
+    let quarters = Array.init (far_cap + 1) (fun d -> table.(d mod period) / (4 lsl (d / period))) in
+    let shared = space low ~far:(far_cap + 1) ~shift:0 and own = space low ~far:cap ~shift:8 in
+    (* how many of what lies around the group that was looked at last are nearer than [cap]: they come first *)
+    let core _ =
+      let rec go low high = if low >= high then low else
+        let k = (low + high) / 2 in
+        if shared.dist.(shared.order.(k)) < cap then go (k + 1) high else go low k in
+      go 0 shared.settled in
+    let patch_of k = let graph, patch = take_down shared (core k) ~cap m.measures in own.g <- graph; patch in
+    let precise _ x =
+      search own [ shared.turn_of.(x) ] (fun _ -> false);
+      { depths = own.dist; turns = own.turn_of } in
+    { near = (fun v -> near.(v)); which = (fun v -> which.(v)); near_low = (fun v -> near_low.(v)); first_of = Hashtbl.find first;
+      ball = (fun x -> look balls [ x ]);
+      period; table; quarters; cap; far_cap;
+      group_count = Array.length groups; members = (fun k -> groups.(k));
+      group = (fun k -> look shared groups.(k)); core; patch_of; precise }

@@ -75,7 +75,8 @@ let says part = try part () with Whole.Overflow | Invalid_argument _ | Not_found
 let caps = [ (10, 14); (14, 20); (36, 36) ]
 
 let judge (m, edges, recipe) =
-  let hints (cap, far) = Hints.all m edges ~cap:(cap * Hints.level) ~far_cap:(far * Hints.level) in
+  let all = Hints.all m edges in
+  let hints (cap, far) = all (cap * Hints.level, far * Hints.level) in
   let h = hints (List.hd caps) in
   let graph = says (fun () -> Proved.graph_ok m h) in
   let requirement = graph && says (fun () -> Proved.requirement_ok m h) in

@@ -15,6 +15,7 @@ Print Assumptions edges_to_pairs.
 Print Assumptions relief_fenced_private.
 Print Assumptions far_step.
 Print Assumptions three_points.
+Print Assumptions bounded_edge.
 Print Assumptions jumps_enough.
 Print Assumptions every_level.
 Print Assumptions lowering_keeps.

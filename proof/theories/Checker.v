@@ -46,11 +46,23 @@ Definition place (a : around) (k : Z) : Z := get (order a) k.
 Definition rank (a : around) (v : Z) : Z := get (ranks a) v.
 Definition reach (a : around) (v : Z) : Z := get (reaches a) v.
 
-(** How far each place is from one of them, and in what turn it was reached: from one that came before. *)
+(** The first places around a group as a graph of their own, in which the k-th place is called k. Its arcs are
+    [first_arc k] .. [first_arc (k + 1) - 1], before [middle k] those to lower numbers; arc e leads to [tip e]. What leads
+    out of the patch is at least [way_out k] long. *)
+Record patch := { starts : reader; middles : reader; tips : reader; longs : reader; ways_out : reader; loads : reader }.
+
+Definition first_arc (p : patch) (k : Z) : Z := get (starts p) k.
+Definition middle (p : patch) (k : Z) : Z := get (middles p) k.
+Definition tip (p : patch) (e : Z) : Z := get (tips p) e.
+Definition long (p : patch) (e : Z) : Z := get (longs p) e.
+Definition way_out (p : patch) (k : Z) : Z := get (ways_out p) k.
+Definition load (p : patch) (k : Z) : Z := get (loads p) k.   (* the measure of k *)
+
+(** How far each place of a patch is from one of them, and in what turn it was reached. *)
 Record field := { depths : reader; turns : reader }.
 
-Definition depth (f : field) (v : Z) : Z := get (depths f) v.
-Definition turn (f : field) (v : Z) : Z := get (turns f) v.
+Definition depth (f : field) (k : Z) : Z := get (depths f) k.
+Definition turn (f : field) (k : Z) : Z := get (turns f) k.
 
 Record hints := {
   near : Z -> list (Z * Z);       (* neighbours of each place, with weights *)
@@ -66,8 +78,9 @@ Record hints := {
   group_count : Z;
   group : Z -> around;            (* around a group: distances from the nearest of it *)
   members : Z -> list Z;
-  core : Z -> Z;                  (* how many of the places around a group are within [cap] of a member *)
-  precise : Z -> field }.         (* around each place by lowered weights, up to [cap] *)
+  core : Z -> Z;                  (* how many of the places around a group are within [cap] of a member: *)
+  patch_of : Z -> patch;          (* the arcs between these, by lowered weights *)
+  precise : Z -> Z -> field }.    (* in the patch of a group: around a member of it, up to [cap] *)
 
 Definition weights (h : hints) (j : Z) : Z := get (table h) j.
 Definition whole_weight (h : hints) (D : Z) : Z := get (quarters h) D.
@@ -182,51 +195,74 @@ Definition weights_ok : bool :=
 
 (** ** Sums *)
 
-(** The arcs of the first n places around a group, taken down once for all of its members: to another of these places,
-    or out of them. *)
-Inductive arcs := stop | into (u w : Z) (rest : arcs) | out (w : Z) (rest : arcs).
-Inductive rows := no_rows | row (v : Z) (l : arcs) (rest : rows).
+(** A patch has exactly the arcs that lead from one of the first n places around a group to another. [low] and [high] are
+    the next arcs from k to lower and to higher numbers. *)
+Definition is_arc (p : patch) (e r w : Z) : bool := (tip p e =? r) && (long p e =? w).
 
-Fixpoint arcs_of (a : around) (n : Z) (l : list (Z * Z)) : arcs :=
+Fixpoint row_ok (a : around) (p : patch) (n k : Z) (l : list (Z * Z)) (low high : Z) : bool :=
   match l with
-  | [] => stop
-  | (u, w) :: l' => if member a n u then into u w (arcs_of a n l') else out w (arcs_of a n l')
+  | [] => (low =? middle p k) && (high =? first_arc p (k + 1))
+  | (u, w) :: l' =>
+      if member a n u then
+        let r := rank a u in
+        if r <? k then if is_arc p low r w then row_ok a p n k l' (low + 1) high else false
+        else if is_arc p high r w then row_ok a p n k l' low (high + 1) else false
+      else if way_out p k <=? w then row_ok a p n k l' low high else false
   end.
 
-Fixpoint rows_of (a : around) (n : Z) (left : nat) (taken : rows) : rows :=
+Definition patch_ok (a : around) (p : patch) (n : Z) : bool :=
+  every n (fun k => let v := place a k in
+                    (load p k =? measure m v) && row_ok a p n k (near_low h v) (first_arc p k) (middle p k)).
+
+(** An arc of length w to u leads to an earlier one: nearer, or reached in an earlier turn. *)
+Definition earlier (f : field) (k u w : Z) : bool := (0 <? w) || ((0 <=? turn f u) && (turn f u <? turn f k)).
+
+(** Of these arcs one leads back. *)
+Fixpoint leads_back (p : patch) (f : field) (k d : Z) (left : nat) (e : Z) : bool :=
   match left with
-  | O => taken
-  | S k => let v := place a (Z.of_nat k) in rows_of a n k (row v (arcs_of a n (near_low h v)) taken)
+  | O => false
+  | S left' =>
+      let u := tip p e in
+      let w := long p e in
+      if (depth f u + w <=? d) && earlier f k u w then true else leads_back p f k d left' (e + 1)
   end.
 
-(** No arc leads further than its weight, where everything that is not in the rows counts as [limit] away; and an arc
-    leads here from a place whose turn was earlier. *)
-Fixpoint arcs_ok (f : field) (limit v d : Z) (found : bool) (l : arcs) : bool :=
-  match l with
-  | stop => found
-  | into u w l' =>
-      let e := depth f u in
-      if e <=? d + w
-      then arcs_ok f limit v d (found || ((e + w <=? d) && (0 <=? turn f u) && (turn f u <? turn f v))) l'
+(** None of these arcs, all to lower numbers, leads further than its length, in either direction; and one of k's arcs
+    leads back, unless it has been [found] already. *)
+Fixpoint level_ok (p : patch) (f : field) (k d : Z) (left : nat) (e : Z) (found : bool) : bool :=
+  match left with
+  | O => if found then true else leads_back p f k d (Z.to_nat (first_arc p (k + 1) - middle p k)) (middle p k)
+  | S left' =>
+      let u := tip p e in
+      let w := long p e in
+      let g := depth f u in
+      let there := g + w in
+      if g <=? d + w then
+        if d <=? there
+        then level_ok p f k d left' (e + 1) (if found then true else if there =? d then earlier f k u w else false)
+        else false
       else false
-  | out w l' => if limit <=? d + w then arcs_ok f limit v d found l' else false
   end.
 
-(** Sum of measure x weight and of measure over what is nearer to x than [limit], if all of it is right. *)
-Fixpoint add_up (f : field) (x limit : Z) (r : rows) (sum all : Z) : option (Z * Z) :=
-  match r with
-  | no_rows => Some (sum, all)
-  | row v l r' =>
-      let d := depth f v in
-      if d =? limit then add_up f x limit r' sum all
-      else if (0 <=? d) && (d <? limit) && arcs_ok f limit v d ((v =? x) && (d =? 0)) l
-      then add_up f x limit r' (sum + measure m v * whole_weight h d) (all + measure m v)
-      else None
+(** How far the place called k is from the one called r, or [cap] if it is farther, is right. *)
+Definition depth_ok (p : patch) (f : field) (r k : Z) : bool :=
+  let d := depth f k in
+  (0 <=? d) && (d <=? cap h) && (cap h <=? d + way_out p k) &&
+  level_ok p f k d (Z.to_nat (middle p k - first_arc p k)) (first_arc p k) ((d =? cap h) || ((k =? r) && (d =? 0))).
+
+(** Sum of measure x weight and of measure over what is nearer than [cap]. *)
+Fixpoint add_up (p : patch) (f : field) (left : nat) (k sum all : Z) : Z * Z :=
+  match left with
+  | O => (sum, all)
+  | S left' =>
+      let d := depth f k in
+      if d =? cap h then add_up p f left' (k + 1) sum all
+      else let mu := load p k in add_up p f left' (k + 1) (sum + mu * whole_weight h d) (all + mu)
   end.
 
-Definition exact_sum (r : rows) (x : Z) : option (Z * Z) :=
-  let f := precise h x in
-  if depth f x =? 0 then add_up f x (cap h) r 0 0 else None.
+Definition exact_sum (a : around) (p : patch) (n : Z) (f : field) (x : Z) : option (Z * Z) :=
+  let r := rank a x in
+  if (depth f r =? 0) && every n (depth_ok p f r) then Some (add_up p f (Z.to_nat n) 0 0 0) else None.
 
 Fixpoint total_below (n : nat) (sum : Z) : Z :=
   match n with
@@ -261,13 +297,13 @@ Definition far_bound (a : around) : option Z :=
 (** What is known of a place: the sum of measure x weight over its ball, its measure, a bound of its far part. *)
 Definition sums : Type := PositiveMap.t (Z * Z * Z).
 
-Fixpoint add_members (a : around) (n far : Z) (r : rows) (l : list Z) (s : sums) : option sums :=
+Fixpoint add_members (a : around) (p : patch) (n far : Z) (fields : Z -> field) (l : list Z) (s : sums) : option sums :=
   match l with
   | [] => Some s
   | x :: l' =>
       if within (size m) x && (fence m x =? 0) && member a n x && (reach a x =? 0) then
-        match exact_sum r x with
-        | Some (sum, all) => add_members a n far r l' (PositiveMap.add (Z.to_pos (x + 1)) (sum, all, far) s)
+        match exact_sum a p n (fields x) x with
+        | Some (sum, all) => add_members a p n far fields l' (PositiveMap.add (Z.to_pos (x + 1)) (sum, all, far) s)
         | None => None
         end
       else None
@@ -277,12 +313,14 @@ Fixpoint add_groups (n : nat) (s : sums) : option sums :=
   match n with
   | O => Some s
   | S k =>
-      let a := group h (Z.of_nat k) in
-      let n := core h (Z.of_nat k) in
+      let g := Z.of_nat k in
+      let a := group h g in
+      let n := core h g in
       match far_bound a with
       | Some far =>
-          if (0 <=? n) && (n <=? count a) then
-            match add_members a n far (rows_of a n (Z.to_nat n) no_rows) (members h (Z.of_nat k)) s with
+          let p := patch_of h g in
+          if (0 <=? n) && (n <=? count a) && patch_ok a p n then
+            match add_members a p n far (precise h g) (members h g) s with
             | Some s' => add_groups k s'
             | None => None
             end

@@ -33,6 +33,7 @@ Extract Inlined Constant Z.to_pos => "(Whole.max 1)".
 (* Arrays; a read outside raises. *)
 Extract Inlined Constant reader => "int array".
 Extract Inlined Constant get => "Array.get".
-Extraction Inline mass fence required height measure place rank reach depth turn weights whole_weight.
+Extraction Inline mass fence required height measure place rank reach first_arc middle tip long way_out load depth turn weights
+  whole_weight.
 
 Extraction "proved.ml" check graph_ok requirement_ok relief_ok table_ok.

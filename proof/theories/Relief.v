@@ -20,6 +20,38 @@ Proof. intros H. unfold lower. pose proof (Z.div_pos w (2 ^ 7) H ltac:(lia)). li
 Lemma lower_zero hu hv : lower hu hv 0 = 0%Z.
 Proof. unfold lower. rewrite Z.div_0_l by discriminate. lia. Qed.
 
+(** *** Three evaluations are enough: rho -> (Nx + min(e rho, hx)) - m (Ny + rho) is linear on both sides of hx / e *)
+Theorem three_points Nx Ny Rx Ry e m hx lo hi :
+  0 < e -> Rx <= e * Ry -> Rx <= hx -> lo <= Ry <= hi ->
+  (forall rho, rho = lo \/ rho = hi \/ (rho = hx / e /\ lo <= rho <= hi) ->
+     Nx + Rmin (e * rho) hx <= m * (Ny + rho)) ->
+  Nx + Rx <= m * (Ny + Ry).
+Proof.
+  intros e0 A B [L H] Q.
+  assert (Rx <= Rmin (e * Ry) hx) by now apply Rmin_glb.
+  apply Rle_trans with (Nx + Rmin (e * Ry) hx); [lra |]. clear Rx A B H0.
+  pose proof (Q lo ltac:(auto)) as Qlo. pose proof (Q hi ltac:(auto)) as Qhi.
+  assert (kink : lo <= hx / e <= hi -> Nx + hx <= m * (Ny + hx / e)).
+  { intros B. specialize (Q (hx / e) ltac:(auto)). replace (e * (hx / e)) with hx in Q by (field; lra).
+    rewrite Rmin_left in Q by lra. exact Q. }
+  assert (K : e * (hx / e) = hx) by (field; lra). set (k := hx / e) in *. clearbody k. subst hx.
+  assert (mono : forall a b, a <= b -> e * a <= e * b) by (intros; apply Rmult_le_compat_l; lra).
+  (* a linear function below 0 at both ends of an interval is below 0 in it *)
+  assert (line : forall a b c s, a <= Ry <= b -> c + s * a <= 0 -> c + s * b <= 0 -> c + s * Ry <= 0).
+  { intros a b c s J P1 P2. destruct (Rle_or_lt 0 s); nra. }
+  destruct (Rle_or_lt Ry k) as [y | y].
+  - rewrite Rmin_left by auto. rewrite Rmin_left in Qlo by (apply mono; lra).
+    assert (Nx - m * Ny + (e - m) * Ry <= 0); [| lra].
+    destruct (Rle_or_lt k hi) as [kh | kh].
+    + pose proof (kink ltac:(lra)). apply (line lo k); try lra.
+    + rewrite Rmin_left in Qhi by (apply mono; lra). apply (line lo hi); lra.
+  - rewrite Rmin_right by (apply mono; lra). rewrite Rmin_right in Qhi by (apply mono; lra).
+    assert (Nx + e * k - m * Ny + (- m) * Ry <= 0); [| lra].
+    destruct (Rle_or_lt lo k) as [kl | kl].
+    + pose proof (kink ltac:(lra)). apply (line k hi); lra.
+    + rewrite Rmin_right in Qlo by (apply mono; lra). apply (line lo hi); lra.
+Qed.
+
 Section Relief.
 
 Variable V : Type.
@@ -256,38 +288,26 @@ Proof.
     apply Rmult_le_pos; [apply mu_nonneg |]. left. apply w_one_lipschitz. lia.
 Qed.
 
+(** *** The bounded form implies the inequality: any bounds of the far parts, and three evaluations in each direction *)
+Theorem bounded_edge u v w (lo hi : V -> R) (e := exp (level (low u v w))) (more := exp (level (w - low u v w))) :
+  In (u, v, w) E -> (forall x, x = u \/ x = v -> lo x <= R_ x <= hi x) ->
+  (forall x y, x = u /\ y = v \/ x = v /\ y = u ->
+     forall rho, rho = lo y \/ rho = hi y \/ (rho = hi x / e /\ lo y <= rho <= hi y) ->
+     N x + Rmin (e * rho) (hi x) <= more * (N y + rho)) ->
+  edge_holds u v w.
+Proof.
+  intros I B Q. pose proof (exp_pos (level (low u v w))) as e0. fold e in e0.
+  assert (F1 : R_ u <= e * R_ v) by (apply far_step; now left).
+  assert (F2 : R_ v <= e * R_ u).
+  { assert (A : arc E v u w) by now right. apply far_step in A. unfold e, low. rewrite lower_sym. exact A. }
+  assert (one : forall x y, x = u /\ y = v \/ x = v /\ y = u -> R_ x <= e * R_ y -> T x <= more * T y).
+  { intros x y P F. rewrite !split_total. assert (x = u \/ x = v) as X by tauto. assert (y = u \/ y = v) as Y by tauto.
+    apply (three_points _ _ _ _ e more (hi x) (lo y) (hi y)); auto; apply B; auto. }
+  assert (P : exp (level w) = e * more).
+  { unfold e, more. rewrite <- exp_plus, <- level_plus. do 2 f_equal. lia. }
+  unfold edge_holds. fold e. rewrite P, !Rmult_assoc. split; apply Rmult_le_compat_l; try lra; apply one; auto.
+Qed.
+
 End Bounded.
 
 End Relief.
-
-(** *** Three evaluations are enough: rho -> (Nx + min(e rho, hx)) - m (Ny + rho) is linear on both sides of hx / e *)
-Theorem three_points Nx Ny Rx Ry e m hx lo hi :
-  0 < e -> Rx <= e * Ry -> Rx <= hx -> lo <= Ry <= hi ->
-  (forall rho, rho = lo \/ rho = hi \/ (rho = hx / e /\ lo <= rho <= hi) ->
-     Nx + Rmin (e * rho) hx <= m * (Ny + rho)) ->
-  Nx + Rx <= m * (Ny + Ry).
-Proof.
-  intros e0 A B [L H] Q.
-  assert (Rx <= Rmin (e * Ry) hx) by now apply Rmin_glb.
-  apply Rle_trans with (Nx + Rmin (e * Ry) hx); [lra |]. clear Rx A B H0.
-  pose proof (Q lo ltac:(auto)) as Qlo. pose proof (Q hi ltac:(auto)) as Qhi.
-  assert (kink : lo <= hx / e <= hi -> Nx + hx <= m * (Ny + hx / e)).
-  { intros B. specialize (Q (hx / e) ltac:(auto)). replace (e * (hx / e)) with hx in Q by (field; lra).
-    rewrite Rmin_left in Q by lra. exact Q. }
-  assert (K : e * (hx / e) = hx) by (field; lra). set (k := hx / e) in *. clearbody k. subst hx.
-  assert (mono : forall a b, a <= b -> e * a <= e * b) by (intros; apply Rmult_le_compat_l; lra).
-  (* a linear function below 0 at both ends of an interval is below 0 in it *)
-  assert (line : forall a b c s, a <= Ry <= b -> c + s * a <= 0 -> c + s * b <= 0 -> c + s * Ry <= 0).
-  { intros a b c s J P1 P2. destruct (Rle_or_lt 0 s); nra. }
-  destruct (Rle_or_lt Ry k) as [y | y].
-  - rewrite Rmin_left by auto. rewrite Rmin_left in Qlo by (apply mono; lra).
-    assert (Nx - m * Ny + (e - m) * Ry <= 0); [| lra].
-    destruct (Rle_or_lt k hi) as [kh | kh].
-    + pose proof (kink ltac:(lra)). apply (line lo k); try lra.
-    + rewrite Rmin_left in Qhi by (apply mono; lra). apply (line lo hi); lra.
-  - rewrite Rmin_right by (apply mono; lra). rewrite Rmin_right in Qhi by (apply mono; lra).
-    assert (Nx + e * k - m * Ny + (- m) * Ry <= 0); [| lra].
-    destruct (Rle_or_lt lo k) as [kl | kl].
-    + pose proof (kink ltac:(lra)). apply (line k hi); lra.
-    + rewrite Rmin_right in Qlo by (apply mono; lra). apply (line lo hi); lra.
-Qed.

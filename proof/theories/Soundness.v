@@ -526,134 +526,237 @@ Variable a : around.
 Hypothesis R : forall j, (0 <= j < count a)%Z -> right a j.
 Variable c : Z.
 Hypothesis C : (0 <= c <= count a)%Z.
-Variables x s b : Z.
+Variable p : patch.
+Hypothesis Patch : patch_ok m h a p c = true.
+Variables (f : field) (x s b : Z).
 Hypothesis X : member a c x = true.
 
-Notation f := (precise h x).
-Notation taken v := (arcs_of a c (near_low h v)).
-Notation start v := ((v =? x) && (depth f v =? 0))%Z.
+Local Open Scope Z_scope.
 
-Definition rows_to (l : list Z) : rows := fold_right (fun v => row v (taken v)) no_rows l.
+Notation away v := (depth f (rank a v)).
 
-Lemma rows_of_spec k : forall l, rows_of h a c k (rows_to l) = rows_to (firsts a (Z.of_nat k) ++ l).
+(** What is left of a row are arcs of the patch, and every arc of the list that stays in the patch is among them. *)
+Lemma row_sound k l : forall low high, row_ok a p c k l low high = true ->
+  low <= middle p k /\ high <= first_arc p (k + 1) /\
+  (forall u w, In (u, w) l -> member a c u = false -> way_out p k <= w) /\
+  (forall u w, In (u, w) l -> member a c u = true -> rank a u < k ->
+     exists e, low <= e < middle p k /\ tip p e = rank a u /\ long p e = w) /\
+  (forall e, low <= e < middle p k \/ high <= e < first_arc p (k + 1) ->
+     exists u, In (u, long p e) l /\ member a c u = true /\ rank a u = tip p e).
 Proof.
-  induction k as [| k IH]; intros l; [reflexivity |].
-  simpl rows_of. change (row ?v (taken ?v) (rows_to l)) with (rows_to (v :: l)). rewrite IH.
-  replace (Z.of_nat (S k)) with (Z.of_nat k + 1)%Z by lia. rewrite firsts_S by lia. now rewrite <- app_assoc.
+  induction l as [| [u w] l IH]; intros low high O; simpl in O.
+  - apply andb_true_iff in O as [A B]. apply Z.eqb_eq in A, B. subst.
+    repeat split; try lia; try (intros ? ? []).
+  - destruct (member a c u) eqn:M.
+    + assert (one : forall e, is_arc p e (rank a u) w = true -> tip p e = rank a u /\ long p e = w).
+      { intros e A. unfold is_arc in A. rewrite andb_true_iff, !Z.eqb_eq in A. tauto. }
+      destruct (Z.ltb_spec (rank a u) k) as [l0 | l0].
+      * destruct (is_arc p low (rank a u) w) eqn:A; [| discriminate]. apply one in A as [A2 A3].
+        destruct (IH _ _ O) as [I1 [I2 [I3 [I4 I5]]]]. repeat split; try lia.
+        -- intros u' w' [[= <- <-] | I] N; [congruence | eauto].
+        -- intros u' w' [[= <- <-] | I] N L; [exists low; repeat split; auto; lia |].
+           destruct (I4 u' w' I N L) as [e [E1 E2]]. exists e. split; [lia | exact E2].
+        -- intros e E. destruct (Z.eq_dec e low) as [-> | N]; [exists u; rewrite A3; simpl; auto |].
+           destruct (I5 e ltac:(lia)) as [u' [U1 U2]]. exists u'. simpl; auto.
+      * destruct (is_arc p high (rank a u) w) eqn:A; [| discriminate]. apply one in A as [A2 A3].
+        destruct (IH _ _ O) as [I1 [I2 [I3 [I4 I5]]]]. repeat split; try lia.
+        -- intros u' w' [[= <- <-] | I] N; [congruence | eauto].
+        -- intros u' w' [[= <- <-] | I] N L; [lia | eauto].
+        -- intros e E. destruct (Z.eq_dec e high) as [-> | N]; [exists u; rewrite A3; simpl; auto |].
+           destruct (I5 e ltac:(lia)) as [u' [U1 U2]]. exists u'. simpl; auto.
+    + destruct (Z.leb_spec (way_out p k) w) as [L | L]; [| discriminate].
+      destruct (IH _ _ O) as [I1 [I2 [I3 [I4 I5]]]]. repeat split; try lia.
+      * intros u' w' [[= <- <-] | I] N; [exact L | eauto].
+      * intros u' w' [[= <- <-] | I] N; [congruence | eauto].
+      * intros e E. destruct (I5 e E) as [u' [U1 U2]]. exists u'. simpl; auto.
+Qed.
+
+Lemma patch_fact k : 0 <= k < c -> load p k = measure m (place a k) /\
+  row_ok a p c k (near_low h (place a k)) (first_arc p k) (middle p k) = true.
+Proof.
+  intros K. pose proof (every_spec _ _ Patch k K) as Q. simpl in Q. now rewrite andb_true_iff, Z.eqb_eq in Q.
+Qed.
+
+Lemma row_fact k : 0 <= k < c -> row_ok a p c k (near_low h (place a k)) (first_arc p k) (middle p k) = true.
+Proof. apply patch_fact. Qed.
+
+Lemma place_in k : 0 <= k < c -> 0 <= place a k < n /\ rank a (place a k) = k.
+Proof. intros K. destruct (R k ltac:(lia)) as [A [_ [B _]]]. auto. Qed.
+
+(** Every arc of the patch is one of the lowered graph. *)
+Lemma patch_arc k e : 0 <= k < c -> first_arc p k <= e < first_arc p (k + 1) ->
+  0 <= tip p e < c /\ arc lowered_edges (place a k) (place a (tip p e)) (long p e).
+Proof.
+  intros K E. destruct (row_sound _ _ _ _ (row_fact k K)) as [_ [_ [_ [_ A]]]].
+  destruct (A e ltac:(lia)) as [u [I [M U]]]. apply member_spec in M as [M e'].
+  rewrite U in M, e'. split; [lia |]. rewrite e'. apply near_lowered; [now apply place_in | exact I].
 Qed.
 
 (** What is certified of each place: how far it is at least, and at most where that is less than [cap]. *)
-Definition from_x (u : Z) : Z := if member a c u then depth f u else cap h.
+Definition from_x (u : Z) : Z := if member a c u then away u else cap h.
 
-Lemma arcs_sound v D found l : arcs_ok f (cap h) v D found (arcs_of a c l) = true ->
-  (forall u w, In (u, w) l -> from_x u <= D + w)%Z /\
-  (found = true \/ exists u w, In (u, w) l /\ member a c u = true /\ (depth f u + w <= D)%Z /\ (0 <= turn f u < turn f v)%Z).
+Definition back (k d0 : Z) : Prop :=
+  exists e, first_arc p k <= e < first_arc p (k + 1) /\ depth f (tip p e) + long p e <= d0 /\ earlier f k (tip p e) (long p e) = true.
+
+Lemma leads_back_sound k d0 left : forall e, leads_back p f k d0 left e = true ->
+  first_arc p k <= e -> e + Z.of_nat left <= Z.max e (first_arc p (k + 1)) -> back k d0.
 Proof.
-  revert found; induction l as [| [u w] l IH]; intros found H; simpl in H.
-  - split; [intros ? ? [] | now left].
-  - destruct (member a c u) eqn:Q; simpl in H.
-    + destruct (Z.leb_spec (depth f u) (D + w)) as [L | L]; [| discriminate].
-      destruct (IH _ H) as [A B]. split.
-      * intros u' w' [[= <- <-] | I]; [| auto]. unfold from_x. rewrite Q. exact L.
-      * destruct B as [B | [u' [w' [I B]]]]; [| right; exists u', w'; simpl; tauto].
-        apply orb_true_iff in B as [B | B]; [now left | right].
-        rewrite !andb_true_iff, Z.ltb_lt, !Z.leb_le in B. exists u, w. simpl. tauto.
-    + destruct (Z.leb_spec (cap h) (D + w)) as [L | L]; [| discriminate].
-      destruct (IH _ H) as [A B]. split.
-      * intros u' w' [[= <- <-] | I]; [| auto]. unfold from_x. rewrite Q. exact L.
-      * destruct B as [B | [u' [w' [I B]]]]; [now left | right; exists u', w'; simpl; tauto].
+  induction left as [| left IH]; intros e O L U; simpl in O; [discriminate |].
+  destruct ((depth f (tip p e) + long p e <=? d0) && earlier f k (tip p e) (long p e)) eqn:Q.
+  - apply andb_true_iff in Q as [Q1 Q2]. apply Z.leb_le in Q1. exists e. split; [lia | auto].
+  - apply (IH _ O); lia.
 Qed.
 
-Definition cleared (v : Z) : Prop :=
-  depth f v = cap h \/ (0 <= depth f v < cap h)%Z /\ arcs_ok f (cap h) v (depth f v) (start v) (taken v) = true.
-
-Definition item (v : Z) : Z := if (depth f v =? cap h)%Z then 0%Z else (measure m v * ww (depth f v))%Z.
-Definition amount (v : Z) : Z := if (depth f v =? cap h)%Z then 0%Z else measure m v.
-
-Lemma add_up_sound l : forall sum all, add_up m h f x (cap h) (rows_to l) sum all = Some (s, b) ->
-  (forall v, In v l -> cleared v) /\ s = (sum + zsum item l)%Z /\ b = (all + zsum amount l)%Z.
+Lemma level_sound k d0 left : 0 <= k < c -> forall e found, level_ok p f k d0 left e found = true ->
+  first_arc p k <= e -> e + Z.of_nat left = Z.max e (middle p k) ->
+  (forall e', e <= e' < middle p k -> depth f (tip p e') <= d0 + long p e' /\ d0 <= depth f (tip p e') + long p e') /\
+  (found = true \/ back k d0).
 Proof.
-  induction l as [| v l IH]; intros sum all H; simpl in H.
-  - injection H as <- <-. simpl. split; [intros ? [] | lia].
-  - simpl. unfold item at 1, amount at 1. destruct (Z.eqb_spec (depth f v) (cap h)) as [e | N].
-    + destruct (IH _ _ H) as [A B]. split; [intros u [<- | I]; [now left | auto] | lia].
-    + match type of H with (if ?q then _ else _) = _ => destruct q eqn:Q; [| discriminate] end.
-      rewrite !andb_true_iff, Z.leb_le, Z.ltb_lt in Q. destruct (IH _ _ H) as [A B].
-      split; [intros u [<- | I]; [right; tauto | auto] | lia].
+  intros K. destruct (row_sound _ _ _ _ (row_fact k K)) as [M1 [M2 _]].
+  induction left as [| left IH]; intros e found O L U; simpl in O.
+  - split; [intros; lia |]. destruct found; [now left | right].
+    apply (leads_back_sound _ _ _ _ O); lia.
+  - destruct (Z.leb_spec (depth f (tip p e)) (d0 + long p e)) as [A | A]; [| discriminate].
+    destruct (Z.leb_spec d0 (depth f (tip p e) + long p e)) as [B | B]; [| discriminate].
+    destruct (IH _ _ O ltac:(lia) ltac:(lia)) as [I F]. split.
+    + intros e' E. destruct (Z.eq_dec e' e) as [-> | N]; [auto | apply I; lia].
+    + destruct found; [now left |]. destruct F as [F | F]; [| auto]. right.
+      destruct (Z.eqb_spec (depth f (tip p e) + long p e) d0) as [q | q]; [| discriminate].
+      exists e. split; [lia | split; [lia | exact F]].
 Qed.
 
-Hypothesis H : exact_sum m h (rows_of h a c (Z.to_nat c) no_rows) x = Some (s, b).
+Definition cleared (k : Z) : Prop :=
+  0 <= depth f k <= cap h /\ cap h <= depth f k + way_out p k /\
+  (forall e, first_arc p k <= e < middle p k ->
+     depth f (tip p e) <= depth f k + long p e /\ depth f k <= depth f (tip p e) + long p e) /\
+  (depth f k = cap h \/ (k = rank a x /\ depth f k = 0) \/ back k (depth f k)).
 
-Lemma exact_right : depth f x = 0%Z /\ (forall v, In v (firsts a c) -> cleared v) /\
+Definition item (v : Z) : Z := if away v =? cap h then 0 else measure m v * ww (away v).
+Definition amount (v : Z) : Z := if away v =? cap h then 0 else measure m v.
+
+Lemma depth_sound k : 0 <= k < c -> depth_ok h p f (rank a x) k = true -> cleared k.
+Proof.
+  intros K O. unfold depth_ok in O. rewrite !andb_true_iff, !Z.leb_le in O. destruct O as [[[Q1 Q2] Q3] Q4].
+  destruct (row_sound _ _ _ _ (row_fact k K)) as [M1 _].
+  destruct (level_sound k _ _ K _ _ Q4 ltac:(lia) ltac:(lia)) as [V B]. repeat split; auto; try (now apply V).
+  rewrite orb_true_iff, andb_true_iff, !Z.eqb_eq in B. tauto.
+Qed.
+
+Lemma add_up_spec left : forall k sum all, 0 <= k -> sum = zsum item (firsts a k) -> all = zsum amount (firsts a k) ->
+  k + Z.of_nat left = c -> add_up h p f left k sum all = (zsum item (firsts a c), zsum amount (firsts a c)).
+Proof.
+  induction left as [| left IH]; intros k sum all K Hs Ha E; simpl add_up.
+  - replace c with k by lia. congruence.
+  - destruct (place_in k ltac:(lia)) as [_ rk]. rewrite (proj1 (patch_fact k ltac:(lia))).
+    assert (I : item (place a k) = if depth f k =? cap h then 0 else measure m (place a k) * ww (depth f k))
+      by (unfold item; now rewrite rk).
+    assert (A : amount (place a k) = if depth f k =? cap h then 0 else measure m (place a k))
+      by (unfold amount; now rewrite rk).
+    destruct (depth f k =? cap h); apply IH; try lia; rewrite firsts_S, zsum_app by exact K; simpl; lia.
+Qed.
+
+Hypothesis H : exact_sum h a p c f x = Some (s, b).
+
+Lemma exact_right : away x = 0 /\ (forall k, 0 <= k < c -> cleared k) /\
   s = zsum item (firsts a c) /\ b = zsum amount (firsts a c).
 Proof.
-  unfold exact_sum in H. destruct (Z.eqb_spec (depth f x) 0) as [e | N]; [| discriminate]. split; [exact e |].
-  change no_rows with (rows_to []) in H. rewrite rows_of_spec, app_nil_r, Z2Nat.id in H by lia.
-  now apply add_up_sound in H.
+  unfold exact_sum in H. destruct (_ && _) eqn:Q; [| discriminate]. apply andb_true_iff in Q as [Q1 Q2]. apply Z.eqb_eq in Q1.
+  rewrite (add_up_spec (Z.to_nat c)) in H; try reflexivity; try lia. injection H as <- <-.
+  repeat split; auto; apply depth_sound; auto; now apply (every_spec _ _ Q2).
 Qed.
 
-Lemma cleared_member v : member a c v = true -> cleared v.
-Proof. intros M. apply exact_right. now apply (firsts_member a R c C). Qed.
+Lemma cleared_member v : member a c v = true -> cleared (rank a v).
+Proof. intros M. apply exact_right. now apply member_spec in M. Qed.
 
-Lemma from_x_le v : (from_x v <= cap h)%Z.
+Lemma from_x_le v : from_x v <= cap h.
 Proof.
-  unfold from_x. destruct (member a c v) eqn:M; [| lia]. destruct (cleared_member v M) as [e | [e _]]; lia.
+  unfold from_x. destruct (member a c v) eqn:M; [| lia]. destruct (cleared_member v M) as [e _]. lia.
 Qed.
 
-Lemma from_x_arc u v w : arc lowered_edges u v w -> (from_x v <= from_x u + w)%Z.
+(** Arcs to lower numbers are checked in both directions. *)
+Lemma away_low u v w : member a c u = true -> member a c v = true -> rank a v < rank a u -> In (v, w) (near_low h u) ->
+  away v <= away u + w /\ away u <= away v + w.
+Proof.
+  intros U V L I. pose proof (proj1 (member_spec _ _ _) U) as [Ru Pu].
+  pose proof (row_fact _ Ru) as O. rewrite Pu in O.
+  destruct (row_sound _ _ _ _ O) as [_ [_ [_ [A _]]]]. destruct (A v w I V L) as [e [E [T1 T2]]].
+  destruct (cleared_member u U) as [_ [_ [Q _]]].
+  pose proof (Q e E) as B. rewrite T1, T2 in B. exact B.
+Qed.
+
+Lemma from_x_arc u v w : arc lowered_edges u v w -> from_x v <= from_x u + w.
 Proof.
   intros A. pose proof (arc_whole _ _ low_whole _ _ _ A) as w0. pose proof (from_x_le v) as L.
   destruct (lowered_near _ _ _ A) as [_ [_ I]].
-  unfold from_x at 2. destruct (member a c u) eqn:Q; [| lia].
-  destruct (cleared_member u Q) as [e | [_ O]]; [lia |]. apply arcs_sound in O as [O _]. now apply O.
+  unfold from_x at 2. destruct (member a c u) eqn:U; [| lia].
+  unfold from_x. destruct (member a c v) eqn:V.
+  - destruct (Z.lt_total (rank a v) (rank a u)) as [l | [e | l]].
+    + now apply (away_low u v w).
+    + rewrite e. lia.
+    + assert (A' : arc lowered_edges v u w) by (unfold arc in *; tauto).
+      destruct (lowered_near _ _ _ A') as [_ [_ I']]. now apply (away_low v u w).
+  - pose proof (proj1 (member_spec _ _ _) U) as [Ru Pu].
+    pose proof (row_fact _ Ru) as O. rewrite Pu in O.
+    destruct (row_sound _ _ _ _ O) as [_ [_ [B _]]]. specialize (B v w I V).
+    destruct (cleared_member u U) as [_ [Q _]]. lia.
 Qed.
 
-Lemma from_x_walk y z L : walk lowered_edges y z L -> (from_x z <= from_x y + L)%Z.
+Lemma from_x_walk y z L : walk lowered_edges y z L -> from_x z <= from_x y + L.
 Proof. induction 1 as [| y y' z w L A W0 IH]; [lia |]. apply from_x_arc in A. lia. Qed.
 
-Lemma from_x_least z e : d' x z = Some e -> (from_x z <= e)%Z.
+Lemma from_x_least z e : d' x z = Some e -> from_x z <= e.
 Proof.
   intros q. apply dist_walk in q. apply from_x_walk in q. unfold from_x at 2 in q. rewrite X in q.
   rewrite (proj1 exact_right) in q. lia.
 Qed.
 
-(** Whoever is nearer than [cap] has been reached, turn by turn. *)
-Lemma exact_upper k : forall v, member a c v = true -> (depth f v < cap h)%Z -> (turn f v < Z.of_nat k)%Z ->
-  exists L, walk lowered_edges x v L /\ (L <= depth f v)%Z.
+(** Whoever is nearer than [cap] has been reached: from a nearer place, or in an earlier turn. *)
+Lemma exact_upper D t : forall k, 0 <= k < c -> depth f k < cap h -> depth f k <= Z.of_nat D -> turn f k < Z.of_nat t ->
+  exists L, walk lowered_edges x (place a k) L /\ L <= depth f k.
 Proof.
-  assert (S : forall v, member a c v = true -> (depth f v < cap h)%Z ->
-    (v = x /\ depth f v = 0%Z) \/
-    exists u w, arc lowered_edges v u w /\ member a c u = true /\ (depth f u + w <= depth f v)%Z /\ (0 <= turn f u < turn f v)%Z).
-  { intros v M L. destruct (cleared_member v M) as [e | [_ O]]; [lia |].
-    apply arcs_sound in O as [_ [O | [u [w [I B]]]]].
-    - left. rewrite andb_true_iff, !Z.eqb_eq in O. exact O.
-    - right. exists u, w. split; [| exact B]. apply near_lowered; [| exact I].
-      apply (firsts_member a R c C) in M. apply firsts_in in M as [j [J <-]]. apply (R j ltac:(lia)). }
-  induction k as [| k IH]; intros v M L Tv; destruct (S v M L) as [[-> e] | [u [w [A [Mu [Lu Tu]]]]]];
-    try (exists 0%Z; rewrite e; split; [constructor | lia]); [lia |].
-  pose proof (arc_whole _ _ low_whole _ _ _ A) as w0.
-  destruct (IH u Mu ltac:(lia) ltac:(lia)) as [P [WP LP]]. exists (P + w)%Z. split; [| lia].
-  eapply walk_app; [exact WP |]. apply walk_arc. unfold arc in *; tauto.
+  destruct exact_right as [_ [Cl _]].
+  assert (S : forall k, 0 <= k < c -> depth f k < cap h -> (place a k = x /\ depth f k = 0) \/
+    exists j w, 0 <= j < c /\ arc lowered_edges (place a k) (place a j) w /\ depth f j + w <= depth f k /\
+      (0 < w \/ 0 <= turn f j < turn f k)).
+  { intros k K L. destruct (Cl k K) as [_ [_ [_ [e | [[e e0] | [e [E [O1 O2]]]]]]]]; [lia | |].
+    - left. split; [| exact e0]. rewrite e. now apply member_spec in X.
+    - right. destruct (patch_arc k e K E) as [J A]. exists (tip p e), (long p e). split; [exact J | split; [exact A | split; [exact O1 |]]].
+      unfold earlier in O2. rewrite orb_true_iff, andb_true_iff, Z.leb_le, !Z.ltb_lt in O2. tauto. }
+  assert (go : forall j k w, 0 <= j < c -> arc lowered_edges (place a k) (place a j) w -> depth f j + w <= depth f k ->
+    (exists L, walk lowered_edges x (place a j) L /\ L <= depth f j) -> exists L, walk lowered_edges x (place a k) L /\ L <= depth f k).
+  { intros j k w J A L [M [WM LM]]. exists (M + w). split; [| lia].
+    eapply walk_app; [exact WM |]. apply walk_arc. unfold arc in *; tauto. }
+  revert t. induction D as [| D IHD]; induction t as [| t IHt]; intros k K L Dk Tk;
+    destruct (S k K L) as [[-> e] | [j [w [J [A [Lj Tj]]]]]]; try (exists 0; rewrite e; split; [constructor | lia]);
+    pose proof (arc_whole _ _ low_whole _ _ _ A) as w0; destruct (Cl j J) as [[d0 _] _]; apply (go j k w J A Lj).
+  - lia.
+  - apply IHt; auto; lia.
+  - apply (IHD (Z.to_nat (turn f j + 1))); auto; lia.
+  - destruct Tj as [Tj | Tj]; [apply (IHD (Z.to_nat (turn f j + 1))) | apply IHt]; auto; lia.
 Qed.
 
-Lemma exact_inside v : member a c v = true -> (depth f v < cap h)%Z -> d' x v = Some (depth f v).
+Lemma exact_inside v : member a c v = true -> away v < cap h -> d' x v = Some (away v).
 Proof.
-  intros M D. destruct (exact_upper (Z.to_nat (turn f v + 1)) v M D ltac:(lia)) as [L [WL LL]].
+  intros M D. pose proof (proj1 (member_spec _ _ _) M) as [Rv Pv].
+  destruct (exact_upper (Z.to_nat (cap h)) (Z.to_nat (turn f (rank a v) + 1)) (rank a v) Rv D ltac:(lia) ltac:(lia)) as [L [WL LL]].
+  rewrite Pv in WL.
   destruct (dist_least _ Z.eq_dec _ low_whole _ _ _ WL) as [e [q Le]]. rewrite q. f_equal.
   apply from_x_least in q. unfold from_x in q. rewrite M in q. lia.
 Qed.
+
+Local Open Scope R_scope.
 
 (** The near part within two sums of whole numbers, and a lower bound of the far part. *)
 Theorem exact_sound :
   4 * IZR (s - (wc + 1) * b) <= NN x <= 4 * IZR (s + b - wc * b) /\ 4 * IZR (wc * b) <= RR x.
 Proof.
-  destruct exact_right as [_ [Cl [Hs Hb]]]. pose proof cap_range as CR.
+  destruct exact_right as [_ [_ [Hs Hb]]]. pose proof cap_range as CR.
   destruct (around_split a R c C) as [rest [P [O I]]].
   destruct (quarter (cap h) ltac:(lia)) as [[q1' q2'] _].
-  set (near_of := fun v => if (depth f v =? cap h)%Z then 0 else measure_of v * (w_one (depth f v) - w_one (cap h))).
-  set (far_of := fun v => if (depth f v =? cap h)%Z then 0 else measure_of v * w_one (cap h)).
-  assert (D : forall v, In v (firsts a c) -> depth f v = cap h \/ (0 <= depth f v < cap h)%Z).
-  { intros v J. destruct (Cl v J) as [e | [e _]]; auto. }
+  set (near_of := fun v => if (away v =? cap h)%Z then 0 else measure_of v * (w_one (away v) - w_one (cap h))).
+  set (far_of := fun v => if (away v =? cap h)%Z then 0 else measure_of v * w_one (cap h)).
+  assert (D : forall v, In v (firsts a c) -> away v = cap h \/ (0 <= away v < cap h)%Z).
+  { intros v J. destruct (I v J) as [_ [_ [_ M]]]. destruct (cleared_member v M) as [e _]. lia. }
   assert (beyond : forall v, from_x v = cap h -> near_part Z Z.eq_dec measure_of edges (height m) (cap h) x v = 0).
   { intros v e. unfold near_part. fold lowered_edges. destruct (d' x v) as [q |] eqn:Q; [| reflexivity].
     apply from_x_least in Q. rewrite Z.min_r by lia. ring. }
@@ -663,7 +766,7 @@ Proof.
     - rewrite (sum_ext _ _ near_of).
       + assert (Z0 : sum (fun _ : Z => 0) rest = 0) by (clear; induction rest; simpl; lra). lra.
       + intros v J. destruct (I v J) as [_ [_ [_ M]]]. unfold near_of.
-        destruct (Z.eqb_spec (depth f v) (cap h)) as [e | N].
+        destruct (Z.eqb_spec (away v) (cap h)) as [e | N].
         * apply beyond. unfold from_x. now rewrite M.
         * destruct (D v J) as [e | B]; [contradiction |]. unfold near_part. fold lowered_edges.
           rewrite (exact_inside v M), Z.min_l by lia. reflexivity.
@@ -676,11 +779,11 @@ Proof.
     assert (0 <= sum (far_part Z Z.eq_dec measure_of edges (height m) (cap h) x) rest) by (apply sum_nonneg; auto).
     assert (sum far_of (firsts a c) <= sum (far_part Z Z.eq_dec measure_of edges (height m) (cap h) x) (firsts a c)); [| lra].
     apply sum_le. intros v J. destruct (I v J) as [_ [_ [_ M]]]. unfold far_of.
-    destruct (Z.eqb_spec (depth f v) (cap h)) as [e | N]; [apply F0 |].
+    destruct (Z.eqb_spec (away v) (cap h)) as [e | N]; [apply F0 |].
     destruct (D v J) as [e | B]; [contradiction |]. unfold far_part. fold lowered_edges.
     rewrite (exact_inside v M), Z.max_r by lia. lra. }
   rewrite near, Hs, Hb. clear near.
-  assert (SUMS : forall l, (forall v, In v l -> (0 <= v < n)%Z /\ (depth f v = cap h \/ (0 <= depth f v < cap h)%Z)) ->
+  assert (SUMS : forall l, (forall v, In v l -> (0 <= v < n)%Z /\ (away v = cap h \/ (0 <= away v < cap h)%Z)) ->
     4 * (IZR (zsum item l) - (IZR wc + 1) * IZR (zsum amount l)) <= sum near_of l <=
       4 * (IZR (zsum item l) + IZR (zsum amount l) - IZR wc * IZR (zsum amount l)) /\
     4 * (IZR wc * IZR (zsum amount l)) <= sum far_of l).
@@ -689,20 +792,20 @@ Proof.
     change (zsum item (v :: l)) with (item v + zsum item l)%Z.
     change (zsum amount (v :: l)) with (amount v + zsum amount l)%Z.
     change (sum ?g (v :: l)) with (g v + sum g l).
-    assert (parts : forall q, (depth f v =? cap h)%Z = q ->
-      item v = (if q then 0 else measure m v * ww (depth f v))%Z /\ amount v = (if q then 0 else measure m v)%Z /\
-      near_of v = (if q then 0 else measure_of v * (w_one (depth f v) - w_one (cap h))) /\
+    assert (parts : forall q, (away v =? cap h)%Z = q ->
+      item v = (if q then 0 else measure m v * ww (away v))%Z /\ amount v = (if q then 0 else measure m v)%Z /\
+      near_of v = (if q then 0 else measure_of v * (w_one (away v) - w_one (cap h))) /\
       far_of v = (if q then 0 else measure_of v * w_one (cap h))).
     { intros q <-. repeat split. }
     destruct (parts _ eq_refl) as [-> [-> [-> ->]]]. clear parts.
-    destruct (Z.eqb_spec (depth f v) (cap h)) as [e | N].
+    destruct (Z.eqb_spec (away v) (cap h)) as [e | N].
     { rewrite !Z.add_0_l, !Rplus_0_l. exact IH. }
     destruct B as [e | B]; [contradiction |].
-    destruct (measure_in v V) as [e m0]. destruct (quarter (depth f v) ltac:(lia)) as [[qa qb] _].
+    destruct (measure_in v V) as [e m0]. destruct (quarter (away v) ltac:(lia)) as [[qa qb] _].
     rewrite !plus_IZR, !mult_IZR, e.
     apply IZR_le in m0.
-    set (mu := IZR (measure m v)) in *. set (p := IZR (ww (depth f v))) in *. set (k := IZR wc) in *.
-    assert (mu * (4 * p - 4 * (k + 1)) <= mu * (w_one (depth f v) - w_one (cap h)) <= mu * (4 * (p + 1) - 4 * k)).
+    set (mu := IZR (measure m v)) in *. set (p := IZR (ww (away v))) in *. set (k := IZR wc) in *.
+    assert (mu * (4 * p - 4 * (k + 1)) <= mu * (w_one (away v) - w_one (cap h)) <= mu * (4 * (p + 1) - 4 * k)).
     { split; apply Rmult_le_compat_l; lra. }
     assert (mu * (4 * k) <= mu * w_one (cap h)) by (apply Rmult_le_compat_l; lra).
     lra. }
@@ -799,17 +902,17 @@ Definition known (x : Z) (r : Z * Z * Z) : Prop :=
 Definition all_known (t : sums) : Prop :=
   forall x r, (0 <= x)%Z -> PositiveMap.find (Z.to_pos (x + 1)) t = Some r -> known x r.
 
-Lemma add_members_sound a c f l : far_bound m h a = Some f -> (0 <= c <= count a)%Z -> forall t t', all_known t ->
-  add_members m h a c f (rows_of h a c (Z.to_nat c) no_rows) l t = Some t' -> all_known t'.
+Lemma add_members_sound a p c f fields l : far_bound m h a = Some f -> (0 <= c <= count a)%Z -> patch_ok m h a p c = true ->
+  forall t t', all_known t -> add_members m h a p c f fields l t = Some t' -> all_known t'.
 Proof.
-  intros F C. induction l as [| x l IH]; intros t t' K A; simpl in A; [injection A as <-; exact K |].
+  intros F C P. induction l as [| x l IH]; intros t t' K A; simpl in A; [injection A as <-; exact K |].
   destruct (within n x && (fence m x =? 0)%Z && member a c x && (reach a x =? 0)%Z) eqn:Q; [| discriminate].
   rewrite !andb_true_iff, within_spec, !Z.eqb_eq in Q. destruct Q as [[[X Fx] M] Rx].
-  destruct (exact_sum m h (rows_of h a c (Z.to_nat c) no_rows) x) as [[s b] |] eqn:Ex; [| discriminate].
+  destruct (exact_sum h a p c (fields x) x) as [[s b] |] eqn:Ex; [| discriminate].
   eapply IH; [| exact A]. intros y r Y Q.
   destruct (Z.eq_dec y x) as [-> | N].
   - rewrite PositiveMap.gss in Q. injection Q as <-. unfold known.
-    destruct (exact_sound a (far_right a f F) c C x s b M Ex) as [E1 E2].
+    destruct (exact_sound a (far_right a f F) c C p P (fields x) x s b M Ex) as [E1 E2].
     assert (M' : member a (count a) x = true) by (apply member_spec in M; apply member_spec; split; [lia | tauto]).
     pose proof (far_sound a f F x Fx M' Rx). tauto.
   - rewrite PositiveMap.gso in Q; [now apply K |].
@@ -820,11 +923,11 @@ Qed.
 Lemma add_groups_sound k : forall t t', all_known t -> add_groups m h k t = Some t' -> all_known t'.
 Proof.
   induction k as [| k IH]; intros t t' K A; simpl in A; [injection A as <-; exact K |].
-  set (a := group h (Z.of_nat k)) in *. set (c := core h (Z.of_nat k)) in *.
+  set (a := group h (Z.of_nat k)) in *. set (c := core h (Z.of_nat k)) in *. set (p := patch_of h (Z.of_nat k)) in *.
   destruct (far_bound m h a) as [f |] eqn:F; [| discriminate].
-  destruct ((0 <=? c) && (c <=? count a))%Z eqn:C; [| discriminate].
-  rewrite andb_true_iff, !Z.leb_le in C.
-  destruct (add_members m h a c f (rows_of h a c (Z.to_nat c) no_rows) (members h (Z.of_nat k)) t) as [t1 |] eqn:M; [| discriminate].
+  destruct ((0 <=? c) && (c <=? count a) && patch_ok m h a p c)%Z eqn:C; [| discriminate].
+  rewrite !andb_true_iff, !Z.leb_le in C. destruct C as [C P].
+  destruct (add_members m h a p c f (precise h (Z.of_nat k)) (members h (Z.of_nat k)) t) as [t1 |] eqn:M; [| discriminate].
   eapply IH; [| exact A]. eapply add_members_sound; eauto.
 Qed.
 
