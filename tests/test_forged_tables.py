@@ -30,7 +30,8 @@ from geoelastic.metric.relief import Relief
 from geoelastic.store import container_bytes
 from geoelastic.tiles import InlineEngine
 from geoelastic.tiles.decode import require_content
-from geoelastic.tiles.metric import FORMAT_VERSION, MANIFEST, TiledMetric
+from geoelastic.tiles.folder import FORMAT_VERSION, MANIFEST
+from geoelastic.tiles.metric import TiledMetric
 from geoelastic.tiles.parts import BLOCK_CELLS, half_cells, measure_units
 from geoelastic.tiles.plan import Box
 from geoelastic.tiles.store import CachedStore, TileStore

@@ -19,7 +19,7 @@ from tiled_maps import LEVELS, TILE, small_mass
 
 pytestmark = pytest.mark.jit
 
-KINDS = ("one piece", "sharpened", "fenced", "tiles", ".geox")
+KINDS = ("one piece", "sharpened", "fenced", "tiles", "tiles fenced", ".geox")
 PLACE, SHAPE = (110, 90), (210, 200)
 WORKS = "works"
 
@@ -40,8 +40,10 @@ COMMANDS: dict[str, tuple[list[str], str, dict[str, str]]] = {
     "extract all": (["extract", "FILE", "-o", "OUT"], ".geox", {}),
     "sharpen": (["sharpen", "FILE", "-o", "OUT"], ".geoelastic", {".geox": "sharpen the .geoelastic file"}),
     "fence list": (["fence", "list", "FILE"], "", {}),
-    "fence carve": (
-        ["fence", "carve", "FILE", "--fence", "FENCE", "-o", "OUT"], ".geoelastic", {"tiles": "extract"},
+    "fence carve": (["fence", "carve", "FILE", "--fence", "FENCE", "-o", "OUT"], ".geoelastic", {}),
+    "fence remove": (
+        ["fence", "remove", "FILE", "--number", "1", "-o", "OUT"], ".geoelastic",
+        dict.fromkeys(("one piece", "sharpened", "tiles", ".geox"), "must name fences of the metric (it has 0)"),
     ),
     "map mass": (["map", "FILE", "mass", "-o", "OUT"], ".html", {}),
     "map error": (["map", "FILE", "error", "--points", "40", "-o", "OUT"], ".html", {}),
@@ -92,9 +94,11 @@ def maps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     one.save(paths["one piece"])
     ge.sharpen(one).save(paths["sharpened"])
     lat, lon = map(float, one.grid.cell_to_latlon(150, 140))
-    one.with_fences([disc(lat, lon, 500)]).save(paths["fenced"])
+    fences = [disc(lat, lon, 500)]
+    one.with_fences(fences).save(paths["fenced"])
     ge.save_mechanism(ge.ElasticMechanism(one), paths[".geox"])
-    build_tiles(small_mass(shape=SHAPE), str(paths["tiles"]), tile=TILE, engine=InlineEngine(), **LEVELS)
+    tiled = build_tiles(small_mass(shape=SHAPE), str(paths["tiles"]), tile=TILE, engine=InlineEngine(), **LEVELS)
+    tiled.with_fences(fences).save(paths["tiles fenced"])
     return paths
 
 

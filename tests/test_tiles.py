@@ -301,7 +301,7 @@ def test_a_table_by_the_command_line(folder: Path, tmp_path: Path, monkeypatch: 
 
 
 def test_as_one_file_and_back(tiled: TiledMetric, tmp_path: Path) -> None:
-    tiled.save(tmp_path / "one.geoelastic")
+    tiled.whole().save(tmp_path / "one.geoelastic")
     one = ge.load(tmp_path / "one.geoelastic")
     assert not isinstance(one, TiledMetric)
     assert np.array_equal(one.graph.weight, tiled.graph.weight)
@@ -319,18 +319,6 @@ def test_an_extract_is_that_of_the_whole(folder: Path, tiled: TiledMetric) -> No
     assert len(metric.opened) < metric.tiling.n
     with pytest.raises(OutsideError):
         extract(metric, ge.Area.around(10, 10, size_km=5))
-
-
-def test_fences_go_into_extracts(tiled: TiledMetric) -> None:
-    with pytest.raises(InputError, match="extract"):
-        tiled.with_fences([])
-    lat, lon = map(float, tiled.grid.cell_to_latlon(130, 60))
-    city = extract(tiled, ge.Area.around(lat, lon, size_km=12))
-    ring = [(lon + 0.003 * x, lat + 0.002 * y) for x, y in ((-1, -1), (1, -1), (1, 1), (-1, 1), (-1, -1))]
-    fenced = city.with_fences([{"type": "Polygon", "coordinates": [ring]}])
-    assert fenced.certificate["fences"]["number"] == 1
-    assert fenced.certificate["ok"]
-    assert fenced.fence[fenced.locate(lat, lon)] == 1
 
 
 @pytest.mark.parametrize("misfit", ["step", "slot", "rows"])

@@ -200,13 +200,15 @@ def _sharpened(config: Config, metric: Metric, work: Path, *, progress: bool) ->
 
 
 def _run_tiles(config: Config, output: str, *, resume: bool, progress: bool) -> AnyMetric:
+    from .fences import read_fences
     from .tiles import DEFAULT_TILE, DaskEngine, build_tiles, update_tiles
     from .tiles.plan import require_tile
 
-    if config.method != "conformal" or config.layout == "uniform" or config.fences:
-        raise InputError(
-            "a build in tiles must be conformal with an adaptive layout and without fences (carve them into an extract)"
-        )
+    if config.method != "conformal" or config.layout == "uniform":
+        raise InputError("a build in tiles must be conformal with an adaptive layout")
+    if config.fences and config.update is not None:
+        raise InputError("an update keeps the fences that are there: change them by 'geoelastic fence'")
+    fences = read_fences(list(config.fences))
     tile = require_tile(DEFAULT_TILE if config.tile is None else config.tile)  # before anything is read or written
     given = {"l_from": config.l_from, "l_top": config.l_top}
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
@@ -224,6 +226,7 @@ def _run_tiles(config: Config, output: str, *, resume: bool, progress: bool) -> 
             tile=tile,
             cartogram=config.cartogram,
             sharpen=config.sharpen,
+            fences=fences,
             engine=engine,
             resume=resume,
             progress=progress,

@@ -9,12 +9,13 @@ from .paths import SETTLED, begin, clear, expand, workspace
 
 
 @kernel
-def assemble(offset, around, degree, slot, step, place, row, col, size):
+def assemble(offset, around, degree, slot, step, place, fenced, row, col, size):
     """CSR of the leaves of some tiles that are kept, with integer lengths, and which of them lost a neighbour.
 
     Tile t holds the leaves offset[t]:offset[t + 1]; around[t, s] is the tile in slot s of the 3 x 3 tiles around it,
     or -1. Leaf i has degree[i] neighbours, in rows one after the other: each in a slot, at its own number in its tile
-    plus a step. place[i] is the number of a leaf among those kept, or -1. row, col and size are those of all leaves.
+    plus a step. place[i] is the number of a leaf among those kept, or -1. A leaf that is fenced[i] is left without
+    neighbours. row, col and size are those of all leaves.
     The last value tells whether the tiles fit together: every neighbour is a leaf, and is one in both directions.
     """
     kept = 0
@@ -45,6 +46,9 @@ def assemble(offset, around, degree, slot, step, place, row, col, size):
                         other = place[j]
                     else:
                         fits = False
+                if fenced[i] or (other >= 0 and fenced[j]):
+                    arc += 1
+                    continue
                 if other < 0:
                     rim[new] = True
                 else:

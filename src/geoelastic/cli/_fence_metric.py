@@ -17,8 +17,9 @@ CROSSING = "Whoever sees the reports sees when you cross a fence, but not where 
 _CARVE_OPTIONS = (
     click.option("--compare", is_flag=True, help="Build it from scratch as well, and compare time and expected error."),
     click.option("--workers", type=click.IntRange(1), metavar="N", help="Threads [default: all cores]."),
-    click.option("-o", "--output", required=True, metavar="OUT", help="The .geoelastic file to write."),
-)
+    click.option("-o", "--output", required=True, metavar="OUT",
+                 help="The .geoelastic file to write, or the folder if FILE is a map in tiles."),
+)  # fmt: skip
 _FENCES = click.option("--fence", "fences", multiple=True, required=True, metavar="GEOJSON",
                        help="Polygons or discs to cut in (repeatable).")  # fmt: skip
 _NUMBERS = click.option("--number", "numbers", type=int, multiple=True, required=True,
@@ -41,15 +42,15 @@ def list_(file: str, output: str | None) -> dict[str, Any]:
     from ..store import write_bytes
 
     metric = load(file)
-    cells = metric.fence[metric.locations.owner]
     cell_km2 = (metric.grid.cell_m / 1000) ** 2
+    members = {k: metric.fence_members(k) for k in range(1, metric.totals["fences"] + 1)}
     fences = [
         {
             "number": k,
-            "locations": int((metric.fence == k).sum()),
-            "area_km2": round(cell_km2 * int((cells == k).sum()), 4),
+            "locations": some.size,
+            "area_km2": round(cell_km2 * int((metric.leaves(some)[2].astype(int) ** 2).sum()), 4),
         }
-        for k in sorted({int(number) for number in metric.fence} - {0})
+        for k, some in members.items()
     ]
     if output:
         document = fences_to_geojson(fence_outlines(metric), fences)
@@ -101,15 +102,16 @@ def _refenced(
     from ..opening import load
     from ..store import require_writable
 
-    require_writable(output)
     before = load(file)
+    if "://" not in output:
+        require_writable(output, folder=not before.at_hand)
     metric = before.with_fences(read_fences(fences), remove=numbers, workers=workers, progress=show_progress())
     metric.save(output)
     scratch, seconds = rebuilt(metric, workers=workers, progress=show_progress()) if compare else (None, None)
     facts = (
         dict(metric.certificate["carve"]) | {"scratch_seconds": seconds} | carving_cost(before, metric, scratch=scratch)
     )
-    numbers_of = [int(m.fence.max(initial=0)) for m in (before, metric)]
+    numbers_of = [m.totals["fences"] for m in (before, metric)]
     lines = [f"{numbers_of[1]} fences (before: {numbers_of[0]}): {output}", *_carve_lines(facts), CROSSING]
     lines.insert(1, f"verified: {'holds' if metric.certificate['ok'] else 'DOES NOT HOLD'}")
     return {

@@ -11,7 +11,8 @@ from ..errors import InputError
 from ..metric import AnyMetric
 from ..opening import load
 from ..sources.checkins import read_checkins
-from ..tiles.metric import MANIFEST, is_tiled
+from ..tiles.folder import MANIFEST
+from ..tiles.metric import is_tiled
 from .areas import StudyArea
 from .claims import judge_claims
 from .elastic import cells_in

@@ -14,6 +14,7 @@ from .shapes import (
     fences_to_geojson,
     read_fences,
     read_named_fences,
+    shape_cells,
 )
 
 __all__ = [
@@ -24,4 +25,5 @@ __all__ = [
     "fences_to_geojson",
     "read_fences",
     "read_named_fences",
+    "shape_cells",
 ]

@@ -31,6 +31,7 @@ __all__ = [
     "fences_to_geojson",
     "read_fences",
     "read_named_fences",
+    "shape_cells",
 ]
 
 IndexArray = npt.NDArray[np.int32]
@@ -47,9 +48,9 @@ class _Fenced(Protocol):
     @property
     def grid(self) -> Grid: ...
     @property
-    def fence(self) -> Any: ...
-    @property
-    def locations(self) -> Any: ...
+    def totals(self) -> dict[str, Any]: ...
+    def fence_members(self, number: int) -> Any: ...
+    def leaves(self, indices: Any) -> tuple[Any, Any, Any]: ...
 
 
 def disc(lat: float, lon: float, radius_m: float) -> Any:
@@ -200,6 +201,13 @@ def _renumbered(cells: IndexArray, masks: list[Mask]) -> IndexArray:
 
 def _mask(grid: Grid, fence: Any, name: str) -> Mask:
     """The cells of one fence."""
+    mask = np.zeros(grid.shape, dtype=bool)
+    mask[shape_cells(grid, fence, name)] = True
+    return mask
+
+
+def shape_cells(grid: Grid, fence: Any, name: str = "the fence") -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """(rows, columns) of the cells of one fence, which must lie on the map and have one."""
     plane = _to_plane(grid.area, fence)
     half_w, half_h = grid.cols * grid.cell_m / 2, grid.rows * grid.cell_m / 2
     reach = grid.cell_m / 2  # beyond the map by less than half a cell no cell centre is lost
@@ -215,12 +223,11 @@ def _mask(grid: Grid, fence: Any, name: str) -> Mask:
     cols = np.arange(*_span(x_min, x_max, grid.cell_m, grid.cols))
     rows = np.arange(*_span(y_min, y_max, grid.cell_m, grid.rows))
     x, y = grid.cell_to_xy(rows[:, None], cols[None, :])
-    mask = np.zeros(grid.shape, dtype=bool)
     inside = shapely.intersects_xy(plane, *np.broadcast_arrays(x, y))
     if not inside.any():
         raise InputError(f"{name} covers no cell centre: it must be larger than a cell of {grid.cell_m:g} m")
-    mask[rows[0] : rows[-1] + 1, cols[0] : cols[-1] + 1] = inside
-    return mask
+    row, col = np.nonzero(inside)
+    return row + rows[0], col + cols[0]
 
 
 def _span(low: float, high: float, cell_m: float, count: int) -> tuple[int, int]:
@@ -244,8 +251,13 @@ def cells_to_shape(grid: Grid, mask: npt.ArrayLike) -> Any:
     rows, cols = np.nonzero(np.asarray(mask))
     if not len(rows):
         raise InputError("an outline needs at least one cell, got none")
-    x, y = grid.cell_to_xy(rows, cols)
-    half = grid.cell_m / 2
+    return _outline(grid, rows, cols, np.ones(rows.size, np.int64))
+
+
+def _outline(grid: Grid, rows: Any, cols: Any, sides: Any) -> Any:
+    """The outline of squares of cells."""
+    x, y = grid.cell_to_xy(rows + (sides - 1) / 2, cols + (sides - 1) / 2)
+    half = sides * grid.cell_m / 2
     plane = shapely.union_all(shapely.box(x - half, y - half, x + half, y + half))
 
     def to_degrees(xy: Any) -> Any:
@@ -257,8 +269,8 @@ def cells_to_shape(grid: Grid, mask: npt.ArrayLike) -> Any:
 
 def fence_outlines(metric: _Fenced) -> list[Any]:
     """The outlines of a metric's fences, in degrees, fence 1 first."""
-    cells = np.asarray(metric.fence)[metric.locations.owner]
-    return [cells_to_shape(metric.grid, cells == k) for k in np.unique(cells[cells > 0])]
+    numbers = range(1, metric.totals["fences"] + 1)
+    return [_outline(metric.grid, *metric.leaves(metric.fence_members(number))) for number in numbers]
 
 
 def fences_to_geojson(fences: Iterable[Any], properties: Iterable[Mapping[str, Any]] | None = None) -> dict[str, Any]:

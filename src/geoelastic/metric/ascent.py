@@ -112,15 +112,17 @@ def ascend(
     return rise
 
 
-def carry_rise(rise: RiseArray, before: Neighbours, after: Neighbours, origin: IntArray) -> RiseArray:
+def carry_rise(
+    rise: RiseArray, before: Neighbours, after: Neighbours, origin: IntArray, otherwise: RiseArray | None = None
+) -> RiseArray:
     """The rises of a layout for the neighbours of another, of which `origin` is each location's number in the first or
-    -1; edges that were not there before have their conformal weight."""
+    -1; edges that were not there before have what is given `otherwise`, or their conformal weight."""
     n = before[0].size - 1
     old, new = _pairs(before), _pairs(after)
     keys = old[0].astype(np.int64) * n + old[1]
     ends = np.sort([origin[new[0]], origin[new[1]]], axis=0)
     at = np.minimum(np.searchsorted(keys, ends[0] * n + ends[1]), max(keys.size - 1, 0))
-    carried = np.full(new[0].size, 1 << kernels.RISE_BITS, np.uint8)
+    carried = np.full(new[0].size, 1 << kernels.RISE_BITS, np.uint8) if otherwise is None else otherwise.copy()
     if keys.size:
         known = (ends[0] >= 0) & (keys[at] == ends[0] * n + ends[1])
         carried[known] = rise[at[known]]

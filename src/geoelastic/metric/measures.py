@@ -8,6 +8,8 @@ reported.
 
 from __future__ import annotations
 
+import hashlib
+
 import numpy as np
 import numpy.typing as npt
 
@@ -15,7 +17,7 @@ from ..errors import InputError, require_nonnegative
 from ..levels import FloatArray, IntArray
 from .metric import Metric
 
-__all__ = ["MEASURES", "output_measure"]
+__all__ = ["MEASURES", "measure_digest", "output_measure"]
 
 MEASURES = ("mass", "uniform", "mass^GAMMA")
 _TOTAL = 2**31
@@ -39,6 +41,11 @@ def output_measure(metric: Metric, output: str | npt.ArrayLike, *, never: npt.Ar
     measure = np.where(allowed, np.maximum(np.floor(weights * scale), 1), 0).astype(np.int64)
     measure.setflags(write=False)
     return measure
+
+
+def measure_digest(measure: IntArray) -> str:
+    """SHA-256 of a measure: keyed reports know it by this."""
+    return hashlib.sha256(np.ascontiguousarray(measure).tobytes()).hexdigest()
 
 
 def _weights(metric: Metric, output: str | npt.ArrayLike) -> FloatArray:

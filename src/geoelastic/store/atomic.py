@@ -63,12 +63,14 @@ def write_bytes(path: str | os.PathLike[str], content: bytes, *, private: bool =
         temporary.write_bytes(content)
 
 
-def require_writable(path: str | os.PathLike[str]) -> Path:
-    """`path` if a file can be made there; asked before long work, so that none of it is lost."""
+def require_writable(path: str | os.PathLike[str], *, folder: bool = False) -> Path:
+    """`path` if a file (or a `folder`) can be made there; asked before long work, so that none of it is lost."""
     target = Path(path)
     if "\0" in str(target) or not target.name:
         raise FileError(f"{str(target)!r}: cannot be written: not the name of a file")
-    if target.is_dir():
+    if folder and target.exists() and not target.is_dir():
+        raise FileError(f"{target}: cannot be written: it is a file, and a map in tiles is a directory")
+    if target.is_dir() and not folder:
         raise FileError(f"{target}: cannot be written: it is a directory")
     if not target.parent.is_dir():
         raise FileError(f"{target}: cannot be written: there is no directory {target.parent}")

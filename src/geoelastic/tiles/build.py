@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A metric built tile by tile: the jobs, their order, and the manifest that makes the result a metric.
 
-    cells -> lay_out -> link -> redraw -> solve -> stitch (in turns) -> raise -> check -> sharpen -> manifest.json
+    cells -> lay_out -> link -> redraw -> solve -> stitch (in turns) -> raise -> check -> sharpen -> carve -> manifest
 
-Raising and sharpening are for all of the map at once (`whole`), the others for a tile each.
+Raising and sharpening are for all of the map at once (`whole`), carving (`carve`) is for the tiles around fences, the
+others are for a tile each.
 
 Every file is named by a hash of all it is made from, so a build that was stopped at any moment goes on with what is
 there, and a build of a map that changed in one place finds the rest done. The manifest is written last: a folder
@@ -24,18 +25,21 @@ import numpy as np
 
 from .. import __version__
 from ..errors import CheckError, InputError, require_able
+from ..fences import read_fences
 from ..levels import IntArray, mass_to_units
 from ..mass import Mass, Quadratic, Requirement
 from ..metric.build import DEFAULT_L_FROM, _frame_cells, _require_mass
 from ..metric.cartogram import evening_radius
 from ..progress import Bar, progress_bar
 from . import stages
+from .carve import carve_tiles
 from .engine import DaskEngine, Engine, Job
+from .folder import KINDS, files_of
 from .keys import cells_name, stage_name
-from .manifest import write_manifest
+from .manifest import make_manifest, tidy_stages
 from .metric import TiledMetric, open_tiles
 from .plan import MARGIN_CELLS, Box, TilePlan
-from .store import TileStore
+from .store import CachedStore, TileStore
 from .whole import find_heights, raise_edges
 
 __all__ = ["DEFAULT_TILE", "build_tiles", "make_tile_plan", "put_map"]
@@ -63,6 +67,7 @@ def build_tiles(
     cartogram: bool = True,
     ascent: bool = True,
     sharpen: bool = True,
+    fences: Any = (),
     workers: int | None = None,
     cluster: str | None = None,
     engine: Engine | None = None,
@@ -71,7 +76,8 @@ def build_tiles(
 ) -> TiledMetric:
     """Build a conformal metric over an adaptive layout tile by tile into the folder `output`, and verify it.
 
-    `tile`: side of a tile in cells, a power of two. `cartogram`, `ascent`, `sharpen`: as for `build_metric`.
+    `tile`: side of a tile in cells, a power of two. `cartogram`, `ascent`, `sharpen`: as for `build_metric`. `fences`
+    (anything `read_fences` takes) are carved into the map when it is built (`carve`).
     `workers`: processes on this machine (default: one a core);
     `cluster`: the address of a Dask scheduler instead, whose workers must see `output` under the same name (a shared
     disk, or an address that fsspec knows). The result depends on neither. A build that was stopped goes on where it
@@ -86,7 +92,8 @@ def build_tiles(
     cells = put_map(store, plan, mass_to_units(mass.cells))
     info = dict(mass.info) | {"built_with": f"geoelastic {__version__}"}
     return run_plan(
-        store, plan, cells, info, sharpen=sharpen, workers=workers, cluster=cluster, engine=engine, progress=progress
+        store, plan, cells, info, sharpen=sharpen, workers=workers, cluster=cluster, engine=engine, progress=progress,
+        fences=read_fences(fences),
     )  # fmt: skip
 
 
@@ -128,13 +135,7 @@ def put_map(store: TileStore, plan: TilePlan, units: IntArray) -> dict[int, str]
 
 
 def _forget(store: TileStore) -> None:
-    for folder in (
-        "tiles",
-        "edges",
-        "rises",
-        "heights",
-        *(f"build/{name}" for name in BUILD_FOLDERS),
-    ):
+    for folder in (*KINDS.values(), *(f"build/{name}" for name in BUILD_FOLDERS)):
         for name in store.names(folder):
             store.remove(name)
     store.remove("manifest.json")
@@ -206,8 +207,9 @@ def run_plan(
     engine: Engine | None = None,
     progress: bool = False,
     update: dict[str, Any] | None = None,
+    fences: Any = (),
 ) -> TiledMetric:
-    """Run all jobs that are not done yet and write the manifest."""
+    """Run all jobs that are not done yet, carve the fences and write the manifest."""
     context = nullcontext(engine) if engine is not None else DaskEngine(workers=workers, cluster=cluster)
     with context as chosen:
         with progress_bar("tiles", plan.tiling.n * _STAGES, show=progress) as bar:
@@ -230,7 +232,15 @@ def run_plan(
         if "failed" in heights:
             warnings.warn(f"not sharpened: {heights['failed']}", stacklevel=3)
             heights = None
-    write_manifest(run, info, margins, update, heights)
+    metric = TiledMetric(CachedStore(store.root), make_manifest(run, info, margins, update, heights))
+    kept = files_of(metric.content)  # also without fences: with them, a later build of the same map begins with these
+    shapes = read_fences(fences)
+    if shapes:
+        metric = carve_tiles(metric, shapes, sharpen=sharpen, workers=workers, progress=progress)
+        # equal builds give equal files: nothing is said of how long it took
+        metric.content["certificate"] = {k: v for k, v in metric.certificate.items() if k != "carve"}
+    metric.write(store, keep=kept)
+    tidy_stages(run, heights)
     return open_tiles(store.root)
 
 

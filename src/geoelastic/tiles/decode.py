@@ -30,17 +30,19 @@ _PLACE = (-(2**20), 2**28)
 _TABLES: dict[str, dict[str, tuple[str, int, int]]] = {
     "tiles": {
         "exponent": ("uint8", *BY_LOCATION["exponent"]), "mass": ("int64", *BY_LOCATION["mass"]),
-        "scale": ("int32", *BY_LOCATION["scale"]), "place_east": ("int32", *_PLACE), "place_north": ("int32", *_PLACE),
+        "scale": ("int32", *BY_LOCATION["scale"]), "fence": ("int32", *BY_LOCATION["fence"]),
+        "place_east": ("int32", *_PLACE), "place_north": ("int32", *_PLACE),
     },
     "rises": {"rise": ("uint8", *BY_PAIR["edge_rise"])},
     "heights": {"height": ("int32", *BY_LOCATION["height"])},
     "edges": {"slot": ("uint8", 0, 255), "step": ("int32", -(2**31), 2**31 - 1)},
 }  # fmt: skip
+_MAY_MISS = ("fence", "place_east", "place_north")
 
 
 def require_content(content: Any, block_cells: int) -> None:
     """Refuse the content of a manifest that says more, less or other than that of a map in tiles."""
-    schema.closed(content, "manifest", needs=_NEEDS, may=("relief",))
+    schema.closed(content, "manifest", needs=_NEEDS, may=("relief", "fences"))
     rows, cols, side = _require_plan(content["plan"])
     schema.text(content["identity"], "identity", pattern="[0-9a-f]{32}")
     for name in ("certificate", "info", "measures"):
@@ -55,6 +57,7 @@ def require_content(content: Any, block_cells: int) -> None:
         files["heights"] = "heights"
         _require_relief(content["relief"])
     _require_tiles(schema.listed(content["tiles"], "tiles", least=count, most=min(count, TILES)), content["n"], files)
+    _require_fences(content)
     high, across = math.ceil(rows / block_cells), math.ceil(cols / block_cells)
     for box in schema.listed(content["blocks"], "blocks", least=high * across, most=high * across):
         for edge in schema.listed(box, "blocks", least=4, most=4):
@@ -103,7 +106,7 @@ def _require_relief(relief: Any) -> None:
 def _require_tiles(tiles: list[Any], n: Any, files: Mapping[str, str]) -> None:
     first, mass, slopes = 0, 0, ("slope", "low_slope") if "heights" in files else ("slope",)
     for tile in tiles:
-        schema.closed(tile, "tiles", needs=(*files, "first", "n", "mass", "pace", *slopes))
+        schema.closed(tile, "tiles", needs=(*files, "first", "n", "mass", "pace", *slopes), may=("fences",))
         for name, folder in files.items():
             schema.text(tile[name], name, pattern=folder + r"/r\d{4,8}-c\d{4,8}-[0-9a-f]{20}\.parquet")
         if schema.whole(tile["first"], "first", 0, 2**40) != first or not isinstance(tile["first"], int):
@@ -118,8 +121,29 @@ def _require_tiles(tiles: list[Any], n: Any, files: Mapping[str, str]) -> None:
         raise FileError(f"'mass' must be at most {MASS} units in all")
 
 
+def _require_fences(content: Mapping[str, Any]) -> None:
+    """Fences are numbered without a gap, and each tile that has a part of one says how many of its locations."""
+    told = schema.closed(content.get("fences", {"number": 0, "secrets": 0}), "fences", needs=("number", "secrets"))
+    number = schema.whole(told["number"], "number", 0, content["n"])
+    schema.whole(told["secrets"], "secrets", 0, content["n"])
+    seen: set[int] = set()
+    for tile in content["tiles"]:
+        before, locations = 0, 0
+        for pair in schema.listed(tile.get("fences", []), "fences", most=number):
+            fence, count = schema.listed(pair, "fences", least=2, most=2)
+            before = schema.whole(fence, "fences", before + 1, number)
+            locations += schema.whole(count, "fences", 1, tile["n"])
+            seen.add(before)
+        if locations > tile["n"]:
+            raise FileError("'fences' must have at most the locations of their tile")
+    if len(seen) != number:
+        raise FileError("'fences' must be numbered from 1, each in some tile")
+
+
 def _require_measure(told: Any, high: int, across: int) -> None:
-    schema.closed(told, "measures", needs=("block_units", "densest", "total"))
+    schema.closed(told, "measures", needs=("block_units", "densest", "total"), may=("sha256",))
+    if "sha256" in told:
+        schema.text(told["sha256"], "sha256", pattern="[0-9a-f]{64}")
     for name in ("densest", "total"):
         schema.number(told[name], name, 2.0**-60, _LARGE)
     total = 0
@@ -135,7 +159,7 @@ def require_table(name: str, columns: Mapping[str, npt.NDArray[Any]]) -> None:
     wanted = _TABLES.get(name.partition("/")[0])
     if wanted is None:
         return
-    missing = [key for key in wanted if key not in columns and not key.startswith("place_")]
+    missing = [key for key in wanted if key not in columns and key not in _MAY_MISS]
     if missing or any(key not in wanted for key in columns) or ("place_east" in columns) != ("place_north" in columns):
         raise FileError("corrupt: its columns are not those of a tile")
     for key, values in columns.items():

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -12,21 +11,22 @@ import numpy as np
 import numpy.typing as npt
 
 from ..levels import units_to_level
-from .metric import FORMAT, FORMAT_VERSION, MANIFEST
 from .parts import BLOCK_CELLS, half_cells, measure_units, tile_weights
-from .window import later_arcs, place_of, tile_leaves
+from .plan import TilePlan
+from .store import TileStore
+from .window import fence_of, later_arcs, place_of, tile_leaves
 
 if TYPE_CHECKING:
     from .build import Run
 
-__all__ = ["write_manifest"]
+__all__ = ["blocks_told", "make_manifest", "measures_told", "tidy_stages"]
 
 
-def write_manifest(
+def make_manifest(
     run: Run, info: dict[str, Any], margins: dict[int, int], update: dict[str, Any] | None,
     heights: dict[str, Any] | None = None,
-) -> None:  # fmt: skip
-    """Write the manifest, then remove the tiles of an earlier build that it no longer names."""
+) -> dict[str, Any]:  # fmt: skip
+    """The content of the manifest of a build whose jobs are done."""
     layouts = run.summaries["lay_out"]
     first, tiles = 0, []
     for tile in range(run.plan.tiling.n):
@@ -41,73 +41,64 @@ def write_manifest(
         if heights is not None:
             tiles[-1] |= {"heights": heights["files"][tile], "low_slope": heights["slopes"][tile]}
         first += layouts[tile]["n"]
-    content = {
+    return {
         "plan": run.plan.to_dict(),
         "n": first,
         "tiles": tiles,
-        "measures": _measures(run, tiles),
-        "blocks": _blocks(run, tiles),
+        "measures": measures_told(run.store, run.plan, tiles),
+        "blocks": blocks_told(run.store, run.plan, tiles),
         "identity": _identity(run, tiles),
         "certificate": _certificate(run, tiles, margins, update),
         "info": info,
         **({} if heights is None else {"relief": heights["relief"]}),
     }
-    head = {"format": FORMAT, "version": FORMAT_VERSION, "content": content}
-    head["sha256"] = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-    text = json.dumps(head, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False)
-    run.store.write(MANIFEST, text.encode())
-    _tidy(run, heights)
 
 
-def _tidy(run: Run, heights: dict[str, Any] | None) -> None:
-    """Remove what no longer belongs to the metric. The stages it was built from stay, for updates."""
-    kept = {"tiles": "tile", "edges": "link", "build/cells": "cells", "build/layout": "lay_out"}
-    for missing in ("redraw", "raised", "rises", "raise"):
+def tidy_stages(run: Run, heights: dict[str, Any] | None) -> None:
+    """Remove the stages of an earlier build. Those that this one was made from stay, for updates."""
+    for missing in ("redraw", "raised", "raise"):
         run.names.setdefault(missing, {})
-    run.names["heights"] = {} if heights is None else heights["files"]
     run.names["whole"] = run.names["raise"] | ({} if heights is None else {1: heights["index"]})
-    kept["build/whole"] = "whole"
-    kept |= {
-        "heights": "heights",
-        "rises": "rises",
-        "build/raised": "raised",
-        "build/place": "redraw",
-        "build/solved": "solve",
-        "build/patch": "stitch",
-        "build/check": "check",
-    }
+    kept = {
+        "cells": "cells", "layout": "lay_out", "place": "redraw", "solved": "solve", "patch": "stitch",
+        "raised": "raised", "check": "check", "whole": "whole",
+    }  # fmt: skip
     for folder, stage in kept.items():
         named = set(run.names[stage].values())
-        for name in run.store.names(folder):
+        for name in run.store.names(f"build/{folder}"):
             if name not in named:
                 run.store.remove(name)
 
 
-def _measures(run: Run, tiles: list[dict[str, Any]]) -> dict[str, Any]:
-    """For each output measure: what its weights are relative to, and how many units each block of cells has."""
-    columns = [run.store.read_table(tile["tile"], ["exponent", "mass"])[0] for tile in tiles]
+def measures_told(store: TileStore, plan: TilePlan, tiles: list[dict[str, Any]]) -> dict[str, Any]:
+    """For each output measure: what its weights are relative to, how many units each block of cells has outside fences,
+    and the hash of all, by which keyed reports know it."""
+    columns = [store.read_table(tile["tile"])[0] for tile in tiles]
     densest = max(float((part["mass"] / 4.0 ** part["exponent"]).max()) for part in columns)
-    tiling, n = run.plan.tiling, _number(tiles)
-    blocks = [-(-side // BLOCK_CELLS) for side in run.plan.grid.shape]
+    n, blocks = _number(tiles), [-(-side // BLOCK_CELLS) for side in plan.grid.shape]
     measures = {}
     for output in ("mass", "uniform"):
         total = float(np.concatenate([tile_weights(part, output, densest) for part in columns]).sum())
-        units = np.zeros(blocks, np.int64)
+        units, state = np.zeros(blocks, np.int64), hashlib.sha256()
         for tile, part in enumerate(columns):
-            leaves = tile_leaves(run.store, tiling, tile, tiles[tile]["tile"], part["exponent"])
+            leaves = tile_leaves(store, plan.tiling, tile, tiles[tile]["tile"], part["exponent"])
             where = leaves[:, 0] // BLOCK_CELLS, leaves[:, 1] // BLOCK_CELLS
-            np.add.at(units, where, measure_units(part, output, densest, total, n))
-        measures[output] = {"densest": densest, "total": total, "block_units": units.tolist()}
+            mine = measure_units(part, output, densest, total, n)
+            state.update(mine.tobytes())
+            np.add.at(units, where, np.where(fence_of(part) > 0, 0, mine))
+        measures[output] = {
+            "densest": densest, "total": total, "block_units": units.tolist(), "sha256": state.hexdigest(),
+        }  # fmt: skip
     return measures
 
 
-def _blocks(run: Run, tiles: list[dict[str, Any]]) -> list[list[int]]:
+def blocks_told(store: TileStore, plan: TilePlan, tiles: list[dict[str, Any]]) -> list[list[int]]:
     """(least y, largest y, least x, largest x) of the places in each block of cells, in half cells, rounded apart."""
-    shape = [-(-side // BLOCK_CELLS) for side in run.plan.grid.shape]
+    shape = [-(-side // BLOCK_CELLS) for side in plan.grid.shape]
     low, high = np.full((2, *shape), np.inf), np.full((2, *shape), -np.inf)
     for tile, listed in enumerate(tiles):
-        columns = run.store.read_table(listed["tile"])[0]
-        leaves = tile_leaves(run.store, run.plan.tiling, tile, listed["tile"], columns["exponent"])
+        columns = store.read_table(listed["tile"])[0]
+        leaves = tile_leaves(store, plan.tiling, tile, listed["tile"], columns["exponent"])
         where = leaves[:, 0] // BLOCK_CELLS, leaves[:, 1] // BLOCK_CELLS
         for axis, value in enumerate(half_cells(leaves, place_of(columns))):
             np.minimum.at(low[axis], where, value)

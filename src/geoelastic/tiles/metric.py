@@ -1,12 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`TiledMetric`: a metric in a folder of tiles, opened only where it is looked at.
-
-    manifest.json     plan, tiles in the order of the Z-order curve, totals by tile, certificate, sources
-    tiles/*.parquet   exponent, mass, scale and place of each location
-    edges/*.parquet   the neighbours of each location
-    rises/*.parquet   the factor of each edge, at its earlier end
-    heights/*.parquet the height of each location, if the map is sharpened
-    build/...         what the tiles were built from; needed for updates only
+"""`TiledMetric`: a metric in a folder of tiles (`folder`), opened only where it is looked at.
 
 The folder is a path or an address that fsspec knows. What asks about a place (`locate`, `near`, reports) opens the
 tiles around; what asks for all of the map (its graph, its masses) gets all of it (`whole`).
@@ -14,9 +7,6 @@ tiles around; what asks for all of the map (its graph, its masses) gets all of i
 
 from __future__ import annotations
 
-import hashlib
-import json
-import math
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -28,36 +18,40 @@ import numpy.typing as npt
 
 from .. import _kernels as kernels
 from ..area import Area
-from ..errors import FileError, FrameError, InputError, OutsideError
-from ..levels import FloatArray, IntArray, units_to_mass
-from ..locations import Grid, Locations
+from ..errors import FrameError, InputError
+from ..levels import IntArray, units_to_mass
+from ..locations import Grid
 from ..mass import Mass
-from ..metric.ascent import carry_rise
-from ..metric.cartogram import neighbours_between
-from ..metric.decode import conformal_within
-from ..metric.graph import Graph
-from ..metric.measures import output_measure
+from ..metric.measures import measure_digest, output_measure
 from ..metric.metric import Metric, frame_message, require_location
 from ..metric.part import Parts
 from ..metric.relief import Relief
-from ..store.schema import parse_json
-from .decode import require_content
-from .parts import BLOCK_CELLS, TiledParts
+from .all_of_it import AllOfIt
+from .cut import box_around, cut_part
+from .folder import files_of, read_manifest, write_manifest
+from .parts import TiledParts
 from .plan import MARGIN_CELLS, Box, TilePlan, Tiling
-from .store import CachedStore, Columns
+from .store import CachedStore, Columns, TileStore
 from .whole import whole_metric
-from .window import Window, between, box_grid, misfit, place_of, read_columns, read_rises, read_window, tile_leaves
+from .window import (
+    Window,
+    between,
+    fence_of,
+    misfit,
+    place_of,
+    read_columns,
+    read_rises,
+    read_window,
+    tile_leaves,
+)
 
-__all__ = ["MANIFEST", "TiledMetric", "is_tiled", "open_tiles"]
+__all__ = ["TiledMetric", "is_tiled", "open_tiles"]
 
 IndexArray = npt.NDArray[np.int32]
 BoolArray = npt.NDArray[np.bool_]
 
-FORMAT, FORMAT_VERSION, MANIFEST = "geoelastic tiles", 3, "manifest.json"
 #: Tiles whose locations are kept at hand.
 _LEAVES_KEPT = 64
-#: Far more than the 2^16 tiles and their blocks of the largest map take.
-_MANIFEST_BYTES = 2**27
 
 
 def is_tiled(path: str | os.PathLike[str]) -> bool:
@@ -69,28 +63,7 @@ def is_tiled(path: str | os.PathLike[str]) -> bool:
 def open_tiles(path: str | os.PathLike[str]) -> TiledMetric:
     """Open a tiled metric; reads its manifest and no tile."""
     store = CachedStore(os.fspath(path))
-    if not store.exists(MANIFEST):
-        raise FileError(f"{store.address(MANIFEST)}: no such file: not a tiled metric, or its build did not end yet")
-    try:
-        head = parse_json(store.read(MANIFEST), "manifest", most=_MANIFEST_BYTES)
-        content = head["content"]
-        whole = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest() == head["sha256"]
-    except (FileError, KeyError, TypeError):
-        raise FileError(f"{store.address(MANIFEST)}: truncated, corrupt or not a manifest") from None
-    if head.get("format") != FORMAT:
-        raise FileError(f"{store.address(MANIFEST)}: not a geoelastic manifest")
-    if head.get("version") != FORMAT_VERSION:
-        raise FileError(
-            f"{store.address(MANIFEST)}: written by another version of geoelastic (format "
-            f"{str(head.get('version'))[:20]!r}, this one reads {FORMAT_VERSION}): build it again"
-        )
-    if not whole:
-        raise FileError(f"{store.address(MANIFEST)}: corrupt: its content does not match its checksum")
-    try:
-        require_content(content, BLOCK_CELLS)
-    except FileError as error:
-        raise FileError(f"{store.address(MANIFEST)}: not sound: {error}") from None
-    return TiledMetric(store, content)
+    return TiledMetric(store, read_manifest(store))
 
 
 @dataclass(frozen=True)
@@ -103,7 +76,7 @@ class TiledRelief:
     certificate: dict[str, Any] = field(default_factory=dict)
 
 
-class TiledMetric:
+class TiledMetric(AllOfIt):
     """A metric in tiles; see the module. `opened`: the tiles whose locations have been read so far."""
 
     method, by_paths, framed, at_hand = "conformal", True, None, False
@@ -120,7 +93,9 @@ class TiledMetric:
         self._leaf_cache: dict[int, IndexArray] = {}
 
     def __repr__(self) -> str:
-        more = ", sharpened" if self.relief is not None else ""
+        fences = self.totals["fences"]
+        more = f", {fences} fence{'s' if fences > 1 else ''}" if fences else ""
+        more += ", sharpened" if self.relief is not None else ""
         return f"TiledMetric({self.store.root!r}, n={self.n}, tiles={self.tiling.n}{more})"
 
     @property
@@ -145,12 +120,13 @@ class TiledMetric:
     def totals(self) -> dict[str, Any]:
         """What the manifest says of all locations together; opens no tile."""
         mass = sum(tile["mass"] for tile in self.content["tiles"])
+        fences = self.content.get("fences", {"number": 0, "secrets": 0})
         return {
             "layout": "adaptive",
             "locations": self.n,
-            "secrets": self.certificate["secret_outside_fences"],
+            "secrets": self.certificate["secret_outside_fences"] + fences["secrets"],
             "cartogram": self.plan.redrawn,
-            "fences": 0,
+            "fences": fences["number"],
             "mass": float(units_to_mass(mass)),
         }
 
@@ -213,12 +189,33 @@ class TiledMetric:
         return float(lat), float(lon)
 
     def fences_at(self, indices: npt.ArrayLike) -> IndexArray:
-        """The fence of each of some locations, 0 outside."""
-        return np.zeros(np.shape(indices), np.int32)
+        """The fence of each of some locations, 0 outside; opens the tiles that have a part of one."""
+        index = np.asarray(indices, np.int64)
+        found = np.zeros(index.shape, np.int32)
+        tiles = np.searchsorted(self.first, index, side="right") - 1
+        for tile in np.unique(tiles).tolist():
+            if "fences" in self.content["tiles"][tile]:
+                here = tiles == tile
+                found[here] = self._fence(tile)[index[here] - self.first[tile]]
+        return found
 
     def fence_members(self, number: int) -> IntArray:
         """The locations of a fence."""
-        raise InputError(f"'number' must be that of a fence; the map has none, got {number}")
+        if not 1 <= number <= self.totals["fences"]:
+            raise InputError(f"'number' must be that of a fence (the map has {self.totals['fences']}), got {number}")
+        return np.concatenate([
+            self.first[tile] + np.flatnonzero(self._fence(tile) == number) for tile in self.fence_tiles(number)
+        ])  # fmt: skip
+
+    def fence_tiles(self, number: int) -> list[int]:
+        """The tiles that have a part of a fence."""
+        listed = (tile.get("fences", []) for tile in self.content["tiles"])
+        return [k for k, fences in enumerate(listed) if number in (fence for fence, _ in fences)]
+
+    def _fence(self, tile: int) -> IndexArray:
+        """The fence of each location of a tile."""
+        self._require_told([tile])
+        return fence_of(self.store.read_table(self.content["tiles"][tile]["tile"])[0])
 
     def tile_of(self, i: int) -> int:
         """The tile of a location."""
@@ -256,8 +253,10 @@ class TiledMetric:
     def _require_told(self, tiles: Iterable[int]) -> None:
         """`FileError` if tiles hold more or less than the manifest tells."""
         for tile in (self.content["tiles"][number] for number in tiles):
-            units = self.store.read_table(tile["tile"])[0]["mass"]
-            if (units.size, int(units.sum())) != (tile["n"], tile["mass"]):
+            columns = self.store.read_table(tile["tile"])[0]
+            units, (fences, counts) = columns["mass"], np.unique(fence_of(columns), return_counts=True)
+            members = [[fence, count] for fence, count in zip(fences.tolist(), counts.tolist(), strict=True) if fence]
+            if (units.size, int(units.sum()), members) != (tile["n"], tile["mass"], tile.get("fences", [])):
                 raise misfit(self.store)
 
     def files(self, kind: str) -> dict[int, str]:
@@ -283,41 +282,8 @@ class TiledMetric:
 
         Its distances are those along paths inside the part. It is not certified; `extract` cuts and certifies.
         """
-        box = self._box_around(area, margin_cells)
-        window, columns = self.window(box)
-        leaves, kept = window.locations.cut(box_grid(self.grid, box), 0, 0)
-        scale, whole_place = columns["scale"][kept], place_of(columns)
-        place = None if whole_place is None else np.ascontiguousarray(whole_place[kept])
-        neighbours, rise = neighbours_between(leaves, None, place), self.rise(window)
-        if rise is not None:
-            rise = carry_rise(rise, window.neighbours, neighbours, kept)
-        relief = None
-        if self.relief is not None:  # of another map, but a good beginning for the part's own
-            relief = Relief(self.height(window)[kept], self.relief.output, self.relief.made_for)
-        framed = np.ones(box.shape, bool)
-        margin = self.frame_cells
-        framed[max(margin - box.row, 0) : max(self.grid.rows - margin - box.row, 0),
-               max(margin - box.col, 0) : max(self.grid.cols - margin - box.col, 0)] = False  # fmt: skip
-        part = Metric(
-            leaves, window.mass_units[kept], conformal_within(neighbours, scale.astype(np.int64), rise),
-            np.zeros(leaves.n, np.int32), self.method, requirement=self.requirement, l_from=self.l_from,
-            l_top=self.l_top, framed=framed, scale=scale, place=place, rise=rise, relief=relief, info=self.info,
-        )  # fmt: skip
-        return part, (box.row, box.col)
-
-    def _box_around(self, area: Area, margin_cells: int) -> Box:
-        x = np.array([-1, -1, 1, 1]) * area.width_m / 2
-        y = np.array([-1, 1, -1, 1]) * area.height_m / 2
-        x, y = self.grid.area.to_xy(*area.to_latlon(x, y))
-        rows, cols = (
-            np.asarray(part) / self.grid.cell_m + n / 2 for part, n in ((y, self.grid.rows), (x, self.grid.cols))
-        )
-        if not (rows.max() >= 0 and cols.max() >= 0 and rows.min() < self.grid.rows and cols.min() < self.grid.cols):
-            raise OutsideError("the region must overlap the map")
-        step = MARGIN_CELLS
-        low = [int(max(0, v.min() - margin_cells)) // step * step for v in (rows, cols)]
-        high = [math.ceil((v.max() + margin_cells) / step) * step for v in (rows, cols)]
-        return Box(low[0], low[1], min(high[0], self.grid.rows), min(high[1], self.grid.cols))
+        box = box_around(self.grid, area, margin_cells)
+        return cut_part(self, box), (box.row, box.col)
 
     def parts(self, output: str) -> Parts | None:
         """Parts to report by a measure; None if the manifest does not tell how much of it lies where."""
@@ -339,7 +305,8 @@ class TiledMetric:
         )
         self._require_told(tiles)
         # keyed reports and ledgers go by the name, which must be that of no other map
-        if (metric.identity, int(metric.secret.sum())) != (self.identity, self.totals["secrets"]):
+        found = metric.identity, int(metric.secret.sum()), int((metric.secret & (metric.fence == 0)).sum())
+        if found != (self.identity, self.totals["secrets"], self.certificate["secret_outside_fences"]):
             raise misfit(self.store)
         metric = replace(metric, certificate=self.certificate, info=self.info)
         if self.relief is not None:
@@ -349,78 +316,35 @@ class TiledMetric:
                 raise misfit(self.store)
             metric = replace(metric, relief=relief)
         columns = read_columns(self.store, window, tiles)
-        for output in self.content["measures"]:  # what reports rely on without opening all of the map
-            measure = TiledParts(self, output).part_of(window, columns).measure
-            if not np.array_equal(measure, output_measure(metric, output)):
+        for output, told in self.content["measures"].items():  # what reports rely on without opening all of the map
+            part, measure = TiledParts(self, output).part_of(window, columns), output_measure(metric, output)
+            outside = np.where(metric.fence > 0, 0, measure)
+            name = measure_digest(measure)
+            if not np.array_equal(part.measure, outside) or told.get("sha256", name) != name:
                 raise misfit(self.store)
         return metric
 
-    @property
-    def locations(self) -> Locations:
-        return self._whole.locations
-
-    @property
-    def mass(self) -> FloatArray:
-        """Mass of each location."""
-        return self._whole.mass
-
-    @property
-    def mass_units(self) -> IntArray:
-        return self._whole.mass_units
-
-    @property
-    def graph(self) -> Graph:
-        return self._whole.graph
-
-    @property
-    def fence(self) -> IndexArray:
-        return self._whole.fence
-
-    @property
-    def secret(self) -> BoolArray:
-        """Whether each location may be a secret, i.e. lies outside the frame."""
-        return self._whole.secret
-
-    @property
-    def scale(self) -> IndexArray | None:
-        return self._whole.scale
-
-    @property
-    def place(self) -> IndexArray | None:
-        return self._whole.place
-
-    @property
-    def xy(self) -> FloatArray:
-        """Centres in metres east and north of the middle of the map, (n, 2)."""
-        return self._whole.xy
-
-    def edges(self) -> tuple[IndexArray, IndexArray, FloatArray]:
-        """(i, j, level): the whole graph, each undirected edge once."""
-        return self._whole.edges()
-
-    def edge_units(self) -> tuple[IndexArray, IndexArray, IndexArray]:
-        """The edges with their levels in whole units."""
-        return self._whole.edge_units()
-
-    def distance_units_from(self, i: int, limit: float | None = None) -> IndexArray:
-        """Whole units from location i to every location; `UNREACHABLE` in place of infinite."""
-        return self._whole.distance_units_from(i, limit)
-
-    def distances_from(self, i: int, limit: float | None = None) -> FloatArray:
-        """Levels from location i to every location, infinite where unreachable or beyond `limit`."""
-        return self._whole.distances_from(i, limit)
-
-    def ball(self, i: int, level: float) -> IntArray:
-        """The locations within `level` of location i."""
-        return self._whole.ball(i, level)
-
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all of the map to one ``.geoelastic`` file."""
-        self._whole.save(path)
+        """Write the map to a folder of tiles; `whole().save` writes it to one file.
+
+        A folder that holds a map already is that map until all files of this one are there.
+        """
+        self.write(TileStore(os.fspath(path)))
+
+    def write(self, target: TileStore, keep: Iterable[str] = ()) -> None:
+        """The same; files to `keep` stay there even if this map does not need them."""
+        for name in files_of(self.content):
+            if not target.exists(name):
+                self.store.copy(name, target)
+        write_manifest(target, self.content, keep)
 
     def with_fences(
         self, fences: Any = (), *, remove: Any = (), mass: Mass | None = None, sharpen: bool = True,
         workers: int | None = None, progress: bool = False,
-    ) -> Metric:  # fmt: skip
-        """Not in tiles: see the message."""
-        raise InputError("fences are carved into an extract: cut one from this map first (geoelastic extract)")
+    ) -> TiledMetric:  # fmt: skip
+        """The map with fences carved in, and fences (by number) taken away; see `carve.carve_tiles`."""
+        from .carve import carve_tiles
+
+        return carve_tiles(
+            self, fences, remove=remove, mass=mass, sharpen=sharpen, workers=workers, progress=progress
+        )  # fmt: skip

@@ -44,9 +44,11 @@ def tile_weights(columns: Columns, output: str, densest: float) -> FloatArray:
 
 
 def measure_units(columns: Columns, output: str, densest: float, total: float, n: int) -> IntArray:
-    """The output measure of each location of a tile in whole units, 2^31 in all; at least one unit each."""
-    scaled = tile_weights(columns, output, densest) * ((_MEASURE_TOTAL - n) / total)
-    return np.clip(np.floor(scaled), 1, _MEASURE_TOTAL).astype(np.int64)
+    """The output measure of each location of a tile in whole units, 2^31 in all; at least one unit where there is any
+    weight."""
+    weights = tile_weights(columns, output, densest)
+    units = np.clip(np.floor(weights * ((_MEASURE_TOTAL - n) / total)), 1, _MEASURE_TOTAL).astype(np.int64)
+    return np.where(weights > 0, units, 0)
 
 
 def half_cells(leaves: IndexArray, place: IndexArray | None) -> tuple[FloatArray, FloatArray]:
@@ -126,11 +128,13 @@ class TiledParts:
         if self._sharp:
             graph = lowered(graph, self._metric.height(window))
         measure = self._measure_of({"exponent": at.exponents(), "mass": window.mass_units})
+        measure[window.fence > 0] = 0  # no search comes there
         row, col = at.row + np.int32(box.row), at.col + np.int32(box.col)
         across = self._units.shape[1]
         block = (row // BLOCK_CELLS * across + col // BLOCK_CELLS).astype(np.int32)
         found = np.bincount(block, weights=measure, minlength=self._units.size).astype(np.int64)
-        if np.any((found > 0) & (found != self._units.ravel())):  # a window holds all of a block or nothing
+        there = np.bincount(block, minlength=self._units.size) > 0  # a window holds all of a block or nothing
+        if np.any(there & (found != self._units.ravel())):
             raise misfit(self._metric.store)
         places = half_cells(np.column_stack([row, col, at.size]), place_of(columns))
         blocks = Blocks(self._units.ravel(), self._boxes, self._slope, block, np.stack(places))

@@ -34,8 +34,9 @@ from ..metric.conformal import _radii, conformal_graph, first_scales, repair, sc
 from ..metric.graph import Graph
 from ..metric.verify import PROBES
 from .plan import MARGIN_CELLS, Box, TilePlan
-from .store import TileStore, columns_digest
+from .store import Columns, TileStore, columns_digest
 from .window import (
+    Files,
     Window,
     between,
     box_grid,
@@ -51,7 +52,7 @@ from .window import (
     tile_leaves,
 )
 
-__all__ = ["check", "lay_out", "link", "put_cells", "redraw", "solve", "stitch"]
+__all__ = ["check", "lay_out", "link", "linked", "pace_of", "put_cells", "redraw", "solve", "stitch"]
 
 Spec = dict[str, Any]
 IndexArray = npt.NDArray[np.int32]
@@ -101,13 +102,18 @@ def lay_out(spec: Spec) -> dict[str, Any]:
 def link(spec: Spec) -> dict[str, Any]:
     """The neighbours of a tile's locations, exactly those of the whole map."""
     store, plan, tile = _open(spec)
-    box = plan.tiling.window(tile, MARGIN_CELLS)
-    window = read_window(store, plan, box, plan.tiling.meeting(box), spec["layout"], None)
-    start, index, _ = window.locations.neighbours()
-    columns = pack_rows(plan.tiling, tile, window, start, index)
+    columns = linked(store, plan, tile, spec["layout"])
     summary = {"arcs": int(columns["slot"].size)}
     store.write_table(spec["output"], columns, summary)
     return summary
+
+
+def linked(store: TileStore, plan: TilePlan, tile: int, layout: Files) -> Columns:
+    """The neighbours of a tile's locations by the layouts around it, fences aside."""
+    box = plan.tiling.window(tile, MARGIN_CELLS)
+    window = read_window(store, plan, box, plan.tiling.meeting(box), layout, None)
+    start, index, _ = window.locations.neighbours()
+    return pack_rows(plan.tiling, tile, window, start, index)
 
 
 def redraw(spec: Spec) -> dict[str, Any]:
@@ -215,7 +221,7 @@ def check(spec: Spec) -> dict[str, Any]:
         "by_level": profile.sum(axis=0).tolist() if few.size else [0.0] * probes.size,
         "probes": probes.tolist(),
         "slope": slopes(window, graph)[tile],
-        "pace": _pace(window, graph, rows),
+        "pace": pace_of(window, graph, rows),
     }
     columns = store.read_table(spec["layout"][tile])[0] | {"scale": scale[rows]}
     if plan.redrawn:
@@ -237,13 +243,13 @@ def _final(
     )
 
 
-def _pace(window: Window, graph: Graph, rows: IndexArray) -> float:
-    """Mean level units a half cell on the ground, along the edges of a tile."""
+def pace_of(window: Window, graph: Graph, rows: IndexArray) -> float:
+    """Mean level units a half cell on the ground, along the edges of a tile; 0 without any."""
     at, arcs = window.locations, slice(int(graph.start[rows[0]]), int(graph.start[rows[-1] + 1]))
     tail, tip = np.repeat(rows, np.diff(graph.start)[rows]), graph.index[arcs]
     weight = graph.weight[arcs].astype(np.float64)
     ground = np.hypot(*(2.0 * part[tail] + at.size[tail] - 2.0 * part[tip] - at.size[tip] for part in (at.row, at.col)))
-    return float(weight.sum() / ground.sum())
+    return float(weight.sum() / ground.sum()) if weight.size else 0.0
 
 
 def _own_levels(

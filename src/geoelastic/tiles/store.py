@@ -28,7 +28,7 @@ from ..store import write_bytes
 from ..store.container import require_room
 from .decode import require_table
 
-__all__ = ["CachedStore", "TileStore", "columns_digest"]
+__all__ = ["CachedStore", "Draft", "TileStore", "columns_digest"]
 
 Columns = dict[str, npt.NDArray[Any]]
 _META = b"geoelastic"
@@ -107,6 +107,10 @@ class TileStore:
                 fs, prefix = self._remote
                 fs.rm_file(f"{prefix}/{name}")
 
+    def copy(self, name: str, target: TileStore) -> None:
+        """A file as it is here, into another folder."""
+        target.write(name, self.read(name))
+
     def write_table(self, name: str, columns: Mapping[str, npt.NDArray[Any]], summary: Mapping[str, Any]) -> None:
         """Columns and plain data as one Parquet file."""
         meta = json.dumps(
@@ -175,6 +179,31 @@ class CachedStore(TileStore):
         if 1 < len(missing) <= self._limit:
             with ThreadPoolExecutor(min(len(missing), 4)) as pool:
                 list(pool.map(self.read_table, missing))
+
+
+class Draft(CachedStore):
+    """A store with tables of its own, in memory, over another that stays as it is."""
+
+    def __init__(self, base: CachedStore) -> None:
+        super().__init__(base.root)
+        self._base = base
+        self._own: dict[str, Columns] = {}
+
+    def put(self, name: str, columns: Columns) -> None:
+        """A table of its own."""
+        self._own[name] = columns
+
+    def read_table(self, name: str, columns: Sequence[str] | None = None) -> tuple[Columns, dict[str, Any]]:
+        return (self._own[name], {}) if name in self._own else self._base.read_table(name, columns)
+
+    def fetch(self, names: Sequence[str]) -> None:
+        self._base.fetch([name for name in names if name not in self._own])
+
+    def copy(self, name: str, target: TileStore) -> None:
+        if name in self._own:
+            target.write_table(name, self._own[name], {})
+        else:
+            self._base.copy(name, target)
 
 
 def columns_digest(columns: Mapping[str, npt.NDArray[Any]]) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import __version__
 from ..errors import InputError, require_nonnegative, require_path
+from ..fences import fence_outlines
 from ..levels import FloatArray, mass_to_units
 from ..mass import Mass
 from ..quality import Quality
@@ -47,7 +48,7 @@ def update_tiles(
     A tile has changed if the sum of |new - old| over its cells exceeds `tolerance` times its old mass. The others
     keep their old masses, and the requirement is certified for the masses that are kept: the certificate says how
     many tiles were taken over and the largest change among them. Edges are raised and heights found for all of the map
-    again: a change here can be felt there.
+    again: a change here can be felt there. Fences are carved again where they were.
     """
     require_path("output", output)
     tolerance = require_nonnegative("tolerance", tolerance)
@@ -74,6 +75,7 @@ def update_tiles(
         engine=engine,
         progress=progress,
         update=statement,
+        fences=fence_outlines(metric),
     )
 
 

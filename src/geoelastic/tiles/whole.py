@@ -24,7 +24,7 @@ from ..levels import FloatArray
 from ..locations import Locations
 from ..metric.ascent import fit_edges
 from ..metric.metric import Metric
-from ..metric.relief import lowered
+from ..metric.relief import Relief, lowered
 from ..metric.sharpen import Heights, sharpen
 from .plan import Box, TilePlan
 from .store import TileStore, columns_digest
@@ -41,7 +41,7 @@ from .window import (
     slopes,
 )
 
-__all__ = ["OUTPUT", "find_heights", "raise_edges", "whole_metric"]
+__all__ = ["OUTPUT", "find_heights", "raise_edges", "told_of", "whole_metric"]
 
 #: The measure that heights are found for: that of reports, unless another is asked for.
 OUTPUT = "mass"
@@ -92,13 +92,9 @@ def find_heights(
         except CheckError as error:
             return {"failed": str(error)}
         assert relief is not None
-        told = {
-            "output": relief.output, "made_for": relief.made_for, "digest": relief.digest,
-            "certificate": relief.certificate,
-        }  # fmt: skip
         low = slopes(window, lowered(metric.graph, relief.height))
         heights = {tile: {"height": relief.height[window.tile == tile]} for tile in tiles}
-        done = _write(store, plan, index, {"heights": heights}, {"relief": told, "slopes": low})
+        done = _write(store, plan, index, {"heights": heights}, {"relief": told_of(relief), "slopes": low})
     store.remove(passes)  # also those of a run that was stopped between its last two steps
     return {
         "index": index,
@@ -106,6 +102,14 @@ def find_heights(
         "relief": done["relief"],
         "slopes": {int(tile): slope for tile, slope in done["slopes"].items()},
     }
+
+
+def told_of(relief: Relief) -> dict[str, Any]:
+    """What a manifest says of heights."""
+    return {
+        "output": relief.output, "made_for": relief.made_for, "digest": relief.digest,
+        "certificate": relief.certificate,
+    }  # fmt: skip
 
 
 def whole_metric(
@@ -118,7 +122,7 @@ def whole_metric(
     at, scale = window.locations, columns["scale"]
     metric = Metric(
         Locations(plan.grid, "adaptive", at.row, at.col, at.size), window.mass_units,
-        graph_of(store, window, scale, rise), np.zeros(at.n, np.int32), "conformal",
+        graph_of(store, window, scale, rise), window.fence, "conformal",
         requirement=plan.make_requirement(), l_from=plan.l_from, l_top=plan.l_top, frame_cells=plan.frame_cells,
         scale=scale, place=place_of(columns), rise=rise,
     )  # fmt: skip

@@ -20,8 +20,8 @@ from .plan import Box, TilePlan, Tiling
 from .store import Columns, TileStore
 
 __all__ = [
-    "Files", "Window", "between", "box_grid", "graph_of", "later_arcs", "misfit", "pack_rows", "place_of", "read_cells",
-    "read_columns", "read_rises", "read_scales", "read_window", "slopes", "tile_leaves", "unpack_rows",
+    "Files", "Window", "between", "box_grid", "fence_of", "graph_of", "later_arcs", "misfit", "pack_rows", "place_of",
+    "read_cells", "read_columns", "read_rises", "read_scales", "read_window", "slopes", "tile_leaves", "unpack_rows",
 ]  # fmt: skip
 
 IndexArray = npt.NDArray[np.int32]
@@ -38,8 +38,8 @@ Files = Mapping[int, str]
 class Window:
     """Locations of some tiles that lie in a box, numbered in the order of the whole map.
 
-    `tile` and `number`: the tile of each and its number there. `rim`: those that have neighbours outside; all paths
-    out of the window pass through them.
+    `tile` and `number`: the tile of each and its number there. `fence`: that of each, 0 outside; those inside have no
+    neighbours. `rim`: those that have neighbours outside the window; all paths out of it pass through them.
     """
 
     box: Box
@@ -47,6 +47,7 @@ class Window:
     tile: IndexArray
     number: IndexArray
     mass_units: IntArray
+    fence: IndexArray
     neighbours: tuple[IntArray, IndexArray, IndexArray]
     rim: BoolArray
 
@@ -116,6 +117,7 @@ def read_window(
     place[kept] = np.arange(kept.size, dtype=np.int32)
     tile_of = np.repeat(np.array(tiles, np.int32), np.diff(offset))
     number = (np.arange(row.size) - np.repeat(offset[:-1], np.diff(offset))).astype(np.int32)
+    fence = np.concatenate([fence_of(tables[tile]) for tile in tiles])
     empty = (np.zeros(kept.size + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32))
     graph, rim = empty, np.zeros(kept.size, bool)
     if edges is not None:
@@ -125,7 +127,7 @@ def read_window(
         whole = [part[0].size for part in rows] == np.diff(offset).tolist() and int(degree.sum()) == slot.size
         if not whole or (slot.size and int(slot.max()) >= around.shape[1]):
             raise misfit(store)
-        *graph_parts, rim, fits = kernels.assemble(offset, around, degree, slot, step, place, row, col, size)
+        *graph_parts, rim, fits = kernels.assemble(offset, around, degree, slot, step, place, fence > 0, row, col, size)
         if not (fits and _rising(*graph_parts[:2])):
             raise misfit(store)
         graph = (graph_parts[0], graph_parts[1], graph_parts[2])
@@ -133,7 +135,7 @@ def read_window(
         box_grid(plan.grid, box), "adaptive", row[kept] - np.int32(box.row), col[kept] - np.int32(box.col), size[kept]
     )
     mass = np.concatenate([tables[tile]["mass"] for tile in tiles])[kept]
-    return Window(box, locations, tile_of[kept], number[kept], mass, graph, rim)
+    return Window(box, locations, tile_of[kept], number[kept], mass, fence[kept], graph, rim)
 
 
 def _rising(start: IntArray, index: IndexArray) -> bool:
@@ -194,7 +196,7 @@ def read_rises(store: TileStore, plan: TilePlan, window: Window, edges: Files, r
     first = np.full(plan.tiling.n, -1, np.int64)
     first[tiles] = np.cumsum([0, *sizes[:-1]])
     held = np.zeros(sum(sizes), bool)
-    held[first[window.tile] + window.number] = True
+    held[first[window.tile] + window.number] = window.fence == 0
     found = []
     for tile, part in zip(tiles, columns, strict=True):
         tail, other, tip, _ = later_arcs(plan.tiling, tile, part)
@@ -224,8 +226,12 @@ def graph_of(store: TileStore, window: Window, scale: IndexArray, rise: RiseArra
 
 
 def read_columns(store: TileStore, window: Window, files: Files) -> Columns:
-    """Columns of the locations of a window, from files that have them for all locations of a tile."""
-    tables = {tile: store.read_table(files[tile])[0] for tile in np.unique(window.tile).tolist()}
+    """Columns of the locations of a window, from files that have them for all locations of a tile; fences aside, which
+    the window has."""
+    tables = {
+        tile: {name: values for name, values in store.read_table(files[tile])[0].items() if name != "fence"}
+        for tile in np.unique(window.tile).tolist()
+    }
     columns, one = {}, next(iter(tables.values()))
     if any(table.keys() != one.keys() for table in tables.values()):
         raise misfit(store)
@@ -237,6 +243,13 @@ def read_columns(store: TileStore, window: Window, files: Files) -> Columns:
                 raise misfit(store)
             columns[name][rows] = table[name][window.number[rows]]
     return columns
+
+
+def fence_of(columns: Columns) -> IndexArray:
+    """The fence of each location of a tile; all 0 where the tile has no part of one."""
+    none = np.zeros(columns["exponent"].size, np.int32)
+    fence: IndexArray = columns.get("fence", none)
+    return fence
 
 
 def place_of(columns: Columns) -> IndexArray | None:
