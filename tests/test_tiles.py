@@ -418,6 +418,23 @@ def test_reports_do_not_depend_on_what_is_open(folder: Path, monkeypatch: pytest
     assert len({tuple(row) for row in first}) == len(places)
 
 
+def test_sticky_reports_open_the_tiles_around_and_are_those_of_one_piece(folder: Path, tiled: TiledMetric) -> None:
+    metric = open_tiles(folder)
+    lat, lon = map(float, metric.grid.cell_to_latlon(128, 60))
+    apart = ge.Sticky(ge.ElasticMechanism(metric), bytes(32))
+    i = metric.locate_secret(lat, lon)
+    report = int(apart.sample(i)[0])
+    assert len(metric.opened) < metric.tiling.n
+    together = ge.Sticky(ge.ElasticMechanism(tiled.whole()), bytes(32))
+    assert apart.map_name == together.map_name
+    assert apart.tags([i]) == together.tags([i])
+    assert report == int(apart.sample(i)[0])
+    older = json.loads(json.dumps(metric.content))  # written before the name of a measure was told
+    for told in older["measures"].values():
+        del told["sha256"]
+    assert ge.Sticky(ge.ElasticMechanism(TiledMetric(metric.store, older)), bytes(32)).map_name == together.map_name
+
+
 def test_reports_follow_the_distribution(tiled: TiledMetric) -> None:
     mech = ge.ElasticMechanism(tiled)
     i = tiled.locate(*map(float, tiled.grid.cell_to_latlon(129, 62)))

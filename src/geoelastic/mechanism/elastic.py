@@ -110,6 +110,11 @@ class ElasticMechanism(Reporter):
             return self._given_measure
         return self._parts.measure()
 
+    @property
+    def measure_digest(self) -> str:
+        """The name of the output measure; see `measures.measure_digest`."""
+        return self._parts.measure_digest()
+
     @cached_property
     def _parts(self) -> Parts:
         if self._given_parts is not None:

@@ -18,7 +18,6 @@ irreversible, and the next report from each place costs once more.
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import secrets
 from dataclasses import dataclass, field, replace
@@ -87,8 +86,7 @@ class Sticky(Reporter):
 
     @cached_property
     def _map(self) -> bytes:
-        digest = hashlib.sha256(np.ascontiguousarray(self.mechanism.measure).tobytes()).hexdigest()
-        name = f"{metric_id(self.metric)}|{digest}|{self.mechanism.exponent}"
+        name = f"{metric_id(self.metric)}|{self.mechanism.measure_digest}|{self.mechanism.exponent}"
         relief = self.metric.relief if self.mechanism.sharpened else None
         return (name if relief is None else f"{name}|{relief.digest}").encode()
 

@@ -24,6 +24,7 @@ from .. import _kernels as kernels
 from ..errors import InputError
 from ..levels import UNREACHABLE, FloatArray, IntArray
 from .graph import Graph
+from .measures import measure_digest
 
 __all__ = ["Blocks", "OnePart", "Part", "Parts", "Rest", "reach_of", "require_reach"]
 
@@ -126,6 +127,10 @@ class Parts(Protocol):
         """The output measure of every location of the map."""
         ...
 
+    def measure_digest(self) -> str:
+        """The name of that measure (`measures.measure_digest`), without reading all of the map if it is known."""
+        ...
+
 
 class OnePart:
     """A map whose only part is all of it."""
@@ -141,6 +146,9 @@ class OnePart:
 
     def measure(self) -> IntArray:
         return self._part.measure
+
+    def measure_digest(self) -> str:
+        return measure_digest(self._part.measure)
 
 
 def require_reach(measure: int) -> int:

@@ -8,7 +8,7 @@ the last level that begins at the fence stays inside; otherwise it is made wider
 all of the map would give, to the bit, and outside nothing has changed but the numbers that locations are known by.
 
 Then all of the map is put together: every secret of the region is checked by the verifier's own search in the whole
-graph, and heights are found again, from those before.
+graph, and heights are found again where the fences matter (`metric.resharpen`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from ..metric.build import certified
 from ..metric.carve import carve
 from ..metric.metric import Metric
 from ..metric.relief import lowered
-from ..metric.sharpen import sharpened
+from ..metric.resharpen import resharpened
 from .cut import cut_part
 from .manifest import blocks_told, measures_told
 from .metric import TiledMetric
@@ -361,8 +361,7 @@ def _certified(
         for name in ("heights", "low_slope"):
             tile.pop(name, None)
     if sharpen and before.relief is not None:
-        near = _heights(before, draft, window)
-        sharp = sharpened(whole, output=before.relief.output, near=near, workers=workers, progress=progress)
+        sharp = resharpened(whole, before.whole(), _parents(before, window), workers=workers, progress=progress)
         if sharp.relief is not None:
             height = sharp.relief.height
             content["relief"] = told_of(sharp.relief)
@@ -386,18 +385,10 @@ def _certified(
     return TiledMetric(store, content)
 
 
-def _heights(before: TiledMetric, draft: TiledMetric, window: Window) -> IntArray:
-    """The height that each location, or the one it was a part of, had before."""
-    old, at = before.files("heights"), window.locations
-    near = np.empty(at.n, np.int64)
-    for tile in range(draft.tiling.n):
-        rows = window.rows_of(tile)
-        height = before.store.read_table(old[tile])[0]["height"]
-        if height.size == rows.size:
-            near[rows] = height
-        else:
-            near[rows] = height[before.at_cells(at.row[rows], at.col[rows])[0] - before.first[tile]]
-    return near
+def _parents(before: TiledMetric, window: Window) -> IntArray:
+    """The number before of each location, or of the one that it was a part of."""
+    at = window.locations
+    return before.at_cells(at.row, at.col)[0]
 
 
 def _summary(whole: Metric, facts: list[dict[str, Any]], seconds: float) -> dict[str, Any]:
