@@ -16,10 +16,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import shapely
 from playwright.sync_api import Browser, Page, sync_playwright
 
 import geoelastic as ge
 import vectors
+from geoelastic.context import Name
+from geoelastic.context.shapes import context_of
 from geoelastic.mechanism.portable import load_mechanism, mechanism_bytes
 from geoelastic.service.bundle import client_dir
 from geoelastic.service.page import standalone_html
@@ -46,7 +49,10 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small map in another hemisphere."""
     path = tmp_path_factory.mktemp("maps") / "elsewhere.geoelastic"
     even = ge.Mass.from_array(np.full((24, 30), 0.05), cell_m=100, origin=(-33.87, 151.2))
-    ge.build_metric(even, l_top=1.0).save(path)
+    road = {"road": shapely.LineString([(-900, 10), (900, 10)])}
+    names = [Name(0, 0, 0, "<b>Sydney</b>"), Name(40, 0, 3, "under it")]
+    around = context_of(shapely.box(-500, -500, 0, 500), road, names, 3000, 2400, tolerance_m=0)
+    replace(ge.build_metric(even, l_top=1.0), context=around).save(path)
     return path
 
 
@@ -235,6 +241,8 @@ def test_three_maps_are_switched_back_and_forth(visit: Visit, address: str) -> N
         assert (abs(lat + 33.87) < 0.02 and abs(lon - 151.2) < 0.02) == (name == "elsewhere")
         picture = page.evaluate("document.querySelector('canvas.field').toDataURL().length")
         assert seen.setdefault(name, picture) == picture
+        drawn = page.evaluate("document.querySelector('canvas.context').dataset.names")
+        assert drawn == ("1" if name == "elsewhere" else "0")  # one name is left out, for it would lie on the other
     assert len(seen) == 3
 
 

@@ -12,6 +12,7 @@ import json
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -19,9 +20,12 @@ from unittest import mock
 import numpy as np
 import pyarrow as pa
 import pytest
+import shapely
 
 import geoelastic as ge
 from forging import NUMBERS, VALUES, chosen, require_private
+from geoelastic.context import Name
+from geoelastic.context.shapes import context_of
 from geoelastic.errors import FileError, InputError
 from geoelastic.fences import disc
 from geoelastic.judge import verify
@@ -51,6 +55,10 @@ def metric_of(kind: str) -> Any:
     if kind == "paper":
         return small_metric("paper", "uniform", **options)
     metric = small_metric("conformal", "adaptive" if kind == "plain" else "uniform", fences=fences, **options)
+    if kind == "plain":  # with what is drawn under its maps
+        road = {"road": shapely.LineString([(-150, 10), (0, 20), (150, 10)])}
+        drawn = context_of(shapely.box(-50, -50, 50, 50), road, [Name(0, 0, 0, "Here")], 400, 400, tolerance_m=0)
+        metric = replace(metric, context=drawn)
     return ge.sharpen(metric) if "sharp" in kind else metric
 
 

@@ -29,6 +29,7 @@ from .levels import LN2
 from .mass import Linear, Mass, Quadratic, Requirement, Step, mass_from_quality, read_city
 from .quality import Quality, load_quality, load_recipe, quality_from_source, save_quality
 from .quality.synthetic import PARIS
+from .sources.osm import OSM_SUFFIXES
 from .sources.postgis import is_postgres
 from .store import require_writable
 
@@ -53,7 +54,7 @@ class Config:
 
     `source`: ``synthetic:NAME``, a ``.npy`` array of masses (needs `center` and `cell_m`), or anything that
     `quality_from_source` reads: OpenStreetMap extracts, PostGIS databases, tables of points, polygons, rasters.
-    `at`: a local time for opening hours.
+    `at`: a local time for opening hours. `context`: keep the extract's water, main roads and names with the map.
     """
 
     source: str
@@ -80,6 +81,7 @@ class Config:
     literal: bool = False
     frame: float = 0.03
     sharpen: bool = True
+    context: bool = True
     fences: tuple[str, ...] = ()
     workers: int | None = None
     tile: int | None = None
@@ -150,6 +152,8 @@ def run(config: Config, output: str | os.PathLike[str], *, resume: bool = True, 
         metric = _build(config, replace(mass, info=mass.info | {"run_key": key}), work, progress=progress)
         if config.sharpen:
             metric = _sharpened(config, metric, work, progress=progress)
+        if config.context and config.source.lower().endswith(OSM_SUFFIXES):
+            metric = metric.with_context(config.source)
         metric.save(target)
         shutil.rmtree(work, ignore_errors=True)
     finally:

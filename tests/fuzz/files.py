@@ -9,6 +9,7 @@ import hashlib
 import io
 import json
 import zipfile
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -16,9 +17,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import shapely
 
 import geoelastic as ge
 import hostile
+from geoelastic.context import Name
+from geoelastic.context.shapes import context_of
 from geoelastic.metric.file import metric_to_parts
 from geoelastic.store import container_bytes
 from geoelastic.tiles import InlineEngine, build_tiles
@@ -189,6 +193,9 @@ def _containers() -> list[tuple[Any, Any]]:
         ge.build_metric(mass, layout="uniform", frame=0.2, l_top=0.8, workers=1),
     ]
     built += [ge.sharpen(metric) for metric in built[:4]]
+    road = {"road": shapely.LineString([(-250, 10), (0, 20), (250, 10)])}
+    drawn = context_of(shapely.box(-50, -50, 50, 50), road, [Name(0, 0, 0, "Here")], 600, 600, tolerance_m=0)
+    built.append(replace(built[1], context=drawn))
     return [metric_to_parts(metric) for metric in built]
 
 

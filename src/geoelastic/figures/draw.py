@@ -12,6 +12,7 @@ import numpy as np
 
 from ..errors import MissingExtraError
 from ..levels import FloatArray
+from .context import draw_context
 from .picture import Picture, edges_of
 
 __all__ = ["COLOURS", "INK", "draw_picture", "new_figure", "picture_png", "pictures_png", "to_png"]
@@ -78,6 +79,8 @@ def draw_picture(axes: Any, picture: Picture) -> None:
         if picture.log and high < 30 * low:  # less than two powers of ten: plain numbers are easier to read
             scale.ax.yaxis.set_major_formatter(lambda value, _: f"{value:,g}")
             scale.ax.yaxis.set_minor_formatter(lambda value, _: f"{value:,g}")
+    if picture.context is not None:
+        draw_context(axes, picture.context)
     for region in picture.regions:
         axes.add_collection(LineCollection(list(edges_of(region, picture.grid)), colors="#e4572e", linewidths=1.3))
     for mark in picture.marks:

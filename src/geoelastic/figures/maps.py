@@ -53,7 +53,15 @@ def mass_map(metric: AnyMetric) -> Picture:
     """Mass per hectare: on an adaptive layout a location's mass is spread over its cells."""
     density = _mass_per_hectare(metric)
     cells = np.where(density > 0, density, np.nan)
-    return Picture(metric.grid, cells, "Privacy mass", "mass per hectare", log=True, credit=credit_of(metric.info))
+    return Picture(
+        metric.grid,
+        cells,
+        "Privacy mass",
+        "mass per hectare",
+        log=True,
+        credit=credit_of(metric.info),
+        context=metric.context,
+    )
 
 
 def error_map(mechanism: ElasticMechanism, *, points: int = 4000) -> Picture:
@@ -63,7 +71,7 @@ def error_map(mechanism: ElasticMechanism, *, points: int = 4000) -> Picture:
     errors = mechanism.expected_errors(locations=sample.places)["mean"]
     return Picture(
         metric.grid, sample.spread(errors), "Expected error of a report", "metres", log=True, backdrop=_grey(metric),
-        note=f"exact at {sample.note}", credit=credit_of(metric.info),
+        note=f"exact at {sample.note}", credit=credit_of(metric.info), context=metric.context,
     )  # fmt: skip
 
 
@@ -82,7 +90,7 @@ def slack_map(metric: AnyMetric, *, points: int = 20_000) -> Picture:
     note = f"mean {ratios.mean():.3g} over places, {people:.3g} over people, at {sample.note}"
     return Picture(
         metric.grid, sample.spread(ratios), "Mass within a level, against the requirement", "m(B_l) / req(l)", low=1.0,
-        backdrop=_grey(metric), note=note, credit=credit_of(metric.info),
+        backdrop=_grey(metric), note=note, credit=credit_of(metric.info), context=metric.context,
     )  # fmt: skip
 
 
@@ -118,7 +126,7 @@ def ball_map(metric: AnyMetric, i: int) -> Picture:
     return Picture(
         metric.grid, cells, "Indistinguishable from here", "level", low=0.0, high=metric.l_top, backdrop=_grey(metric),
         regions=(levels <= l_star, levels <= metric.l_top), marks=(_here(metric, i),), note=note,
-        credit=credit_of(metric.info),
+        credit=credit_of(metric.info), context=metric.context,
     )  # fmt: skip
 
 
@@ -136,7 +144,7 @@ def report_map(
         metric.grid, np.where(cells > 0, cells, np.nan), "Reports from one place", "probability per hectare", log=True,
         low=max(high * 1e-5, float(cells[cells > 0].min())), high=high,
         marks=(Mark(drawn[:, 0], drawn[:, 1], f"{reports} reports", _REPORTS, size=2.6), _here(metric, i)),
-        note=note, credit=credit_of(metric.info),
+        note=note, credit=credit_of(metric.info), context=metric.context,
     )  # fmt: skip
 
 
@@ -152,7 +160,14 @@ def clouds_map(
     marks = _clouds(mechanism, places, reports, rng)
     nothing = np.full(metric.grid.shape, np.nan)
     return Picture(
-        metric.grid, nothing, "Reports", "", backdrop=_grey(metric), marks=marks, credit=credit_of(metric.info)
+        metric.grid,
+        nothing,
+        "Reports",
+        "",
+        backdrop=_grey(metric),
+        marks=marks,
+        credit=credit_of(metric.info),
+        context=metric.context,
     )
 
 
@@ -193,7 +208,7 @@ def fences_map(metric: AnyMetric, *, reports: int = 200, rng: RandomSource | Non
     note = f"{count} fence{'s' if count > 1 else ''}, {hectares:,.0f} hectares"
     return Picture(
         metric.grid, cells, "Fences", "number of the fence", low=1.0, high=float(max(count, 2)), backdrop=_grey(metric),
-        regions=(fence,), note=note, credit=credit_of(metric.info), numbered=True,
+        regions=(fence,), note=note, credit=credit_of(metric.info), context=metric.context, numbered=True,
         marks=_clouds(ElasticMechanism(metric), _beside_fence(metric, 1), reports, rng),
     )  # fmt: skip
 

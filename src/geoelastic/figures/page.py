@@ -48,6 +48,7 @@ def picture_page(picture: Picture) -> str:
         "backdrop": None if picture.backdrop is None else _packed(_quantised(picture.backdrop, 0, 1, log=False)),
         "colours": _colours(),
         "edges": [np.round(edges_of(region, picture.grid), 1).tolist() for region in picture.regions],
+        "context": None if picture.context is None else picture.context.to_dict(),
         "marks": [
             {"xy": np.round(np.column_stack([np.atleast_1d(m.x), np.atleast_1d(m.y)]), 1).tolist(), "label": m.label,
              "colour": m.colour, "size": m.size}

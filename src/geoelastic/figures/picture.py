@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..context import Context
 from ..levels import FloatArray
 from ..locations import Grid
 
@@ -33,7 +34,8 @@ class Picture:
     """`cells`: one value a cell, NaN where there is nothing to show; `label` names it with its unit.
 
     `backdrop` (0 to 1) is drawn in grey where `cells` has no value; `regions` are outlined where neighbouring cells
-    differ. `numbered`: values are the numbers of things, which are written on them instead of a scale.
+    differ. `numbered`: values are the numbers of things, which are written on them instead of a scale. `context`:
+    what people know the place by.
     """
 
     grid: Grid
@@ -49,6 +51,7 @@ class Picture:
     credit: str = ""
     note: str = ""
     numbered: bool = False
+    context: Context | None = None
 
     def limits(self) -> tuple[float, float]:
         """The values at the two ends of the colour scale, never equal."""

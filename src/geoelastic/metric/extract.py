@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from .. import _kernels as kernels
 from ..area import Area
+from ..context import Context
 from ..errors import InputError, OutsideError, require_able
 from ..locations import Grid, Locations
 from .ascent import carry_rise
@@ -71,7 +72,7 @@ def extract(
         "locations": cut.n, "framed": int(np.count_nonzero(cut.locations.first_of(framed))),
         "map_graph_sha256": metric.certificate.get("graph_sha256", ""), "reveals": REVEALS,
     }  # fmt: skip
-    cut = replace(cut, framed=framed, info=dict(metric.info) | {"extract": statement})
+    cut = replace(cut, framed=framed, info=dict(metric.info) | {"extract": statement}, context=_context(part, cut))
     cut = certified(cut, workers=workers, progress=progress)
     if not sharpen:
         return cut
@@ -119,6 +120,16 @@ def _part_grid(grid: Grid, box: tuple[int, int, int, int]) -> Grid:
     north = grid.area.north_m + ((row + row_end) - grid.rows) / 2 * grid.cell_m
     size = (col_end - col) * grid.cell_m, (row_end - row) * grid.cell_m
     return Grid(Area(grid.area.lat, grid.area.lon, *size, east, north), grid.cell_m, row_end - row, col_end - col)
+
+
+def _context(metric: Metric, cut: Metric) -> Context | None:
+    """What lies in the box of the cut of what is drawn with the map."""
+    if metric.context is None:
+        return None
+    from ..context.shapes import moved
+
+    there, here = metric.grid.area, cut.grid.area
+    return moved(metric.context, here.east_m - there.east_m, here.north_m - there.north_m, here.width_m, here.height_m)
 
 
 def _numbers(metric: Metric, cut: Metric, box: tuple[int, int, int, int]) -> npt.NDArray[Any]:

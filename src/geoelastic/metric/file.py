@@ -9,12 +9,14 @@ layout and its edge list. Masses are stored as the integers that were verified.
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from .. import __version__
+from ..context import Context, context_from_parts, context_to_parts
 from ..errors import FileError
 from ..store import read_container, write_container
 from .decode import decode_metric, require_manifest
@@ -29,6 +31,7 @@ _COLUMNS = {
         "mass": pa.int64(), "exponent": pa.uint8(), "fence": pa.int32(), "framed": pa.bool_(), "scale": pa.int32(),
         "place_east": pa.int32(), "place_north": pa.int32(), "height": pa.int32(),
     },
+    "context": {"begins": pa.uint8(), "x": pa.int32(), "y": pa.int32()},
     "edges": {"i": pa.int32(), "j": pa.int32(), "level": pa.int32(), "rise": pa.uint8()},
 }  # fmt: skip
 
@@ -92,6 +95,9 @@ def metric_to_parts(metric: Metric) -> tuple[dict[str, Any], dict[str, pa.Table]
         tables["edges"] = pa.table({"i": tail, "j": tip, "level": weight})
     elif metric.rise is not None:
         tables["edges"] = pa.table({"rise": metric.rise})
+    if metric.context is not None:
+        manifest["context"], corners = context_to_parts(metric.context)
+        tables["context"] = pa.table(corners)
     return manifest, tables
 
 
@@ -106,7 +112,7 @@ def _numbers(column: pa.ChunkedArray) -> Any:
 
 def metric_from_parts(manifest: dict[str, Any], tables: dict[str, pa.Table]) -> Metric:
     """The metric that `metric_to_parts` described; a `FileError` names what is not as it must be."""
-    content = {name: value for name, value in manifest.items() if name != "kind"}
+    content = {name: value for name, value in manifest.items() if name not in ("kind", "context")}
     require_manifest(content)
     if "locations" not in tables:
         raise FileError("the table 'locations' is missing")
@@ -114,4 +120,13 @@ def metric_from_parts(manifest: dict[str, Any], tables: dict[str, pa.Table]) -> 
     columns = {name: _numbers(table[name]) for name in table.column_names}
     if "edges" in tables:
         columns |= {f"edge_{name}": _numbers(tables["edges"][name]) for name in tables["edges"].column_names}
-    return decode_metric(content, columns)
+    metric = decode_metric(content, columns)
+    if ("context" in manifest) != ("context" in tables):
+        raise FileError("the entry 'context' and the table 'context' belong together")
+    return replace(metric, context=_context(metric, manifest, tables)) if "context" in tables else metric
+
+
+def _context(metric: Metric, manifest: dict[str, Any], tables: dict[str, pa.Table]) -> Context:
+    columns = {name: _numbers(tables["context"][name]) for name in tables["context"].column_names}
+    grid = metric.grid
+    return context_from_parts(manifest["context"], columns, grid.cols * grid.cell_m, grid.rows * grid.cell_m)

@@ -18,6 +18,7 @@ from ..mass import Mass, Requirement
 
 if TYPE_CHECKING:
     from ..area import Area
+    from ..context import Context
     from .graph import Graph
     from .metric import Metric
     from .part import Parts
@@ -66,6 +67,8 @@ class AnyMetric(Protocol):
     def certificate(self) -> dict[str, Any]: ...
     @property
     def info(self) -> dict[str, Any]: ...
+    @property
+    def context(self) -> Context | None: ...
     @property
     def totals(self) -> dict[str, Any]: ...
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from .graph import Graph
 
 if TYPE_CHECKING:
     from ..area import Area
+    from ..context import Context
     from .interface import AnyMetric
     from .part import Parts
     from .relief import Relief
@@ -41,7 +42,7 @@ class Metric(Shown):
     neighbours i < j in the order of their rows. `framed`: cells, (rows, cols), that belong to the frame
     besides the outer `frame_cells`: the border of a cut, where verification failed.
     `certificate`: what was verified. `info`: where the mass comes from. `relief`: heights that let reports use more
-    than half of each distance (`relief.Relief`).
+    than half of each distance (`relief.Relief`). `context`: water, roads and names, to be drawn with maps of it.
     """
 
     locations: Locations
@@ -60,6 +61,7 @@ class Metric(Shown):
     certificate: dict[str, Any] = field(default_factory=dict)
     info: dict[str, Any] = field(default_factory=dict)
     relief: Relief | None = None
+    context: Context | None = None
 
     def __post_init__(self) -> None:
         for array in (self.mass_units, self.fence, self.scale, self.place, self.rise, self.framed):
@@ -236,6 +238,14 @@ class Metric(Shown):
         from .carve import carve
 
         return carve(self, fences, remove=remove, mass=mass, sharpen=sharpen, workers=workers, progress=progress)
+
+    def with_context(self, path: str | os.PathLike[str]) -> Metric:
+        """The metric with the water, coast, main roads and names that an OpenStreetMap file has in its area."""
+        from ..context.osm import read_context
+
+        area, cell_m = self.grid.area, self.grid.cell_m
+        size = {"width_m": self.grid.cols * cell_m, "height_m": self.grid.rows * cell_m}
+        return replace(self, context=read_context(os.fspath(path), replace(area, **size), cell_m))
 
     def _checked(self, i: int) -> int:
         return require_location(i, self.n)

@@ -21,6 +21,7 @@ import json
 import os
 import zlib
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,7 @@ def portable_bytes(metric: Metric, *, arrays: Mapping[str, IntArray], extra: Map
 
     if not metric.by_paths:
         raise InputError(f"a portable file holds a graph; a {metric.method} metric has none")
-    manifest, tables = metric_to_parts(metric)
+    manifest, tables = metric_to_parts(replace(metric, context=None))  # a phone draws no maps
     columns: dict[str, IntArray] = {}
     for prefix, table in (("", tables["locations"]), ("edge_", tables.get("edges", pa.table({})))):
         for name in table.column_names:

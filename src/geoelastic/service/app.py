@@ -198,6 +198,12 @@ def _add_metrics(app: FastAPI) -> None:
         one = _published(app, name)
         return send(request, await in_pool(lambda: one.portable), public=public)
 
+    @app.get("/v1/metrics/{name}/context", responses=ERRORS, response_class=Response)
+    async def context(name: str, request: Request) -> Response:
+        """Water, coast, main roads and names to draw over the map, in metres from its middle; null if it has none."""
+        one = _published(app, name)
+        return send(request, await in_pool(lambda: one.context), public=public)
+
     @app.get("/v1/metrics/{name}/extracts", response_model=Extracts, responses=ERRORS)
     async def extracts(name: str) -> Any:
         """The regions that the metric can be had in. Asking for one tells the service which."""

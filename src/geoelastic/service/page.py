@@ -16,7 +16,7 @@ from ..metric import AnyMetric
 from ..opening import load
 from ..store import write_bytes
 from .bundle import STATIC, bundle
-from .registry import Blob
+from .registry import Blob, context_json
 
 __all__ = ["demo_site_assets", "page_assets", "standalone_html", "write_page"]
 
@@ -60,7 +60,8 @@ def standalone_html(metric: AnyMetric, path: str | os.PathLike[str], *, output: 
         '<link rel="stylesheet" href="page.css">': f"<style>{_text('page.css')}</style>",
         '<script src="vendor/leaflet.js" defer></script>': f"<script>{_script('vendor/leaflet.js')}</script>",
         '<script src="page.js" defer></script>': (
-            f'<script type="text/plain" id="metric">{content}</script>\n<script>{_safe(bundle("app"))}</script>'
+            f'<script type="text/plain" id="metric">{content}</script>\n{_context_script(metric)}'
+            f"<script>{_safe(bundle('app'))}</script>"
         ),
     }
     for link, text in inlined.items():
@@ -71,6 +72,12 @@ def standalone_html(metric: AnyMetric, path: str | os.PathLike[str], *, output: 
     page = page.replace("</body>", f"{scripts}\n</body>")
     write_bytes(path, page.encode())
     return len(page.encode())
+
+
+def _context_script(metric: AnyMetric) -> str:
+    # "</" would end the script element that carries it
+    text = context_json(metric).replace("</", "<\\/")
+    return f'<script type="application/json" id="context">{text}</script>\n'
 
 
 def write_page(file: str, target: str, *, measure: str = "mass") -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import re
 import threading
 from collections import OrderedDict
@@ -17,6 +18,7 @@ from typing import Any
 from .. import _kernels as kernels
 from ..area import Area
 from ..errors import FileError, FrameError, InputError
+from ..figures.picture import credit_of
 from ..mechanism import ElasticMechanism
 from ..mechanism.portable import load_mechanism, mechanism_bytes
 from ..metric import AnyMetric
@@ -26,7 +28,7 @@ from ..opening import load
 from ..packs import districts
 from ..tiles.metric import is_tiled
 
-__all__ = ["Blob", "Published", "publish"]
+__all__ = ["Blob", "Published", "context_json", "publish"]
 
 #: Extracts are the districts of this side.
 TILE_KM = 20.0
@@ -78,6 +80,11 @@ class Published:
         if self.metric.n > _MOST_LOCATIONS:
             raise InputError(f"this map has {self.metric.n} locations, too many for one download: ask for its extracts")
         return Blob(mechanism_bytes(self.mechanism), "application/octet-stream", f"{self.name}.geox")
+
+    @cached_property
+    def context(self) -> Blob:
+        """What a page draws over the map: water, roads and names, or null."""
+        return Blob(context_json(self.metric).encode(), "application/json", f"{self.name}-context.json")
 
     @property
     def in_tiles(self) -> bool:
@@ -131,6 +138,13 @@ class Published:
             "file": None if self.in_tiles else _about(self.file),
             "portable": None if self.in_tiles else _about(self.portable),
         }  # fmt: skip
+
+
+def context_json(metric: AnyMetric) -> str:
+    """What is drawn over the colours of a map, and whom it is from; "null" if the map has none."""
+    if metric.context is None:
+        return "null"
+    return json.dumps(metric.context.to_dict() | {"credit": credit_of(metric.info)}, ensure_ascii=False)
 
 
 def _about(blob: Blob) -> dict[str, Any]:

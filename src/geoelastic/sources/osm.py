@@ -24,7 +24,7 @@ from .areas import Bounds
 from .features import Features, TagRule
 from .osm_passes import Passes, load_osmium
 
-__all__ = ["ODBL", "OSM_SUFFIXES", "osm_box", "read_osm"]
+__all__ = ["ODBL", "OSM_SUFFIXES", "location_storage", "osm_box", "read_osm", "readable"]
 
 OSM_SUFFIXES = (".osm.pbf", ".pbf", ".osm", ".osm.bz2", ".osm.gz", ".opl", ".osm.opl")
 ODBL = "© OpenStreetMap contributors, ODbL 1.0"
@@ -38,7 +38,7 @@ def osm_box(path: str | Path) -> Bounds | None:
     """The box that the file's header states, None if it states none."""
     osmium = load_osmium()
     _check_file(path)
-    with _readable(path):
+    with readable(path):
         box = osmium.io.Reader(str(path), osmium.osm.NOTHING).header().box()
     if not box.valid():
         return None
@@ -64,12 +64,12 @@ def read_osm(
     _check_file(path)
     collector = Collector(layers, bounds, levels=levels, hours=hours)
     osmium = load_osmium()
-    with progress_bar(f"read {Path(path).name}", 1.0, show=progress) as bar, _readable(path):
+    with progress_bar(f"read {Path(path).name}", 1.0, show=progress) as bar, readable(path):
         found = _survey(path, collector, bounds, bar)
         header = osmium.io.Reader(str(path), osmium.osm.NOTHING).header()
         stamp = header.get("osmosis_replication_timestamp") or header.get("timestamp")
         little = nullcontext("sparse_mem_array")
-        with _location_storage(path) if found is None else little as storage, _without_cycle_search():
+        with location_storage(path) if found is None else little as storage, _without_cycle_search():
             if found is None:
                 passes = Passes(str(path), collector, storage, bar=bar if progress else None)
             else:
@@ -108,7 +108,7 @@ def _check_file(path: str | Path) -> None:
 
 
 @contextmanager
-def _readable(path: str | Path) -> Iterator[None]:
+def readable(path: str | Path) -> Iterator[None]:
     """libosmium's errors as ours."""
     try:
         yield
@@ -130,7 +130,7 @@ def _without_cycle_search() -> Iterator[None]:
 
 
 @contextmanager
-def _location_storage(path: str | Path) -> Iterator[str]:
+def location_storage(path: str | Path) -> Iterator[str]:
     """Where node locations go while reading: memory for extracts, a temporary file for anything large."""
     if Path(path).stat().st_size < LARGE_FILE_BYTES:
         yield "sparse_mem_array"

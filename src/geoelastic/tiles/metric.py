@@ -117,6 +117,10 @@ class TiledMetric(AllOfIt):
         return np.array([tile["first"] for tile in self.content["tiles"]] + [self.n], np.int64)
 
     @property
+    def context(self) -> None:
+        """None is kept with a map in tiles."""
+
+    @property
     def totals(self) -> dict[str, Any]:
         """What the manifest says of all locations together; opens no tile."""
         mass = sum(tile["mass"] for tile in self.content["tiles"])

@@ -3,6 +3,7 @@
 
 import { Elastic } from "../client/mechanism.js";
 import { offerCheck } from "./checking.js";
+import { placeContext } from "./context.js";
 import { addCorner, closeByDoubleClick, drawingKey, fenceAround, toggleDrawing } from "./fencing.js";
 import { choose, clearPlace, copyReport, showPlace } from "./place.js";
 import { element, makeView, say, state, views } from "./state.js";
@@ -19,6 +20,13 @@ async function loadBytes(name) {
   return new Uint8Array(await answer.arrayBuffer());
 }
 
+/** Water, roads and names of the map, or null; from the page or from the service as well. */
+async function loadContext(name) {
+  const inside = element("context");
+  if (inside || element("metric")) return inside ? JSON.parse(inside.textContent) : null;
+  return (await ask(`v1/metrics/${encodeURIComponent(name)}/context`)).json();
+}
+
 /** A service that needs a token is opened with it behind the '#', where it is not sent as part of the address. */
 async function ask(path) {
   const token = new URLSearchParams(location.hash.slice(1)).get("token");
@@ -31,8 +39,10 @@ async function open(name) {
   const begun = performance.now();
   delete document.body.dataset.ready;
   delete document.body.dataset.cloud;
-  const bytes = await loadBytes(name);
-  Object.assign(state, { mechanism: await Elastic.fromBytes(bytes), place: null, level: 0 });
+  const [bytes, around] = await Promise.all([loadBytes(name), loadContext(name)]);
+  const mechanism = await Elastic.fromBytes(bytes);
+  Object.assign(state, { mechanism, place: null, level: 0, context: around && placeContext(around, mechanism.metric) });
+  credit(around?.credit ?? "");
   clearPlace();
   show({ fit: true });
   const { metric } = state.mechanism;
@@ -46,6 +56,18 @@ async function open(name) {
   say("");
   offerCheck(bytes, metric.n);
   Object.assign(document.body.dataset, { loadMs: Math.round(performance.now() - begun), ready: "yes" });
+}
+
+/** Whom the map's data is from: written as text, whatever is in it. */
+function credit(text) {
+  const line = document.createElement("span");
+  line.textContent = text;
+  for (const view of Object.values(views)) {
+    const { attributionControl } = view.map;
+    if (view.credit) attributionControl.removeAttribution(view.credit);
+    if (text) attributionControl.addAttribution(line.innerHTML);
+    view.credit = text && line.innerHTML;
+  }
 }
 
 /** Draw the state's mechanism; `fit` also moves the maps to it. */
@@ -79,7 +101,11 @@ function setLevel() {
 function showLayer() {
   const run = ++state.run;
   const paint = (colours, legend) => {
-    for (const { field } of Object.values(views)) field.show(state.mechanism.metric, colours);
+    const strong = colours !== null && ["mass", "error", "slack"].includes(state.layer);
+    for (const { field, context } of Object.values(views)) {
+      field.show(state.mechanism.metric, colours);
+      context.show(state.context, strong);
+    }
     element("legend").hidden = !legend;
     if (legend) showLegend(legend);
     document.body.dataset.layer = state.layer;
