@@ -10,7 +10,20 @@ from typing import Any
 
 import pytest
 
-from geoelastic.bench import build, carve, commands, error, growth, limit, merging, paths, report, scale, strategies
+from geoelastic.bench import (
+    build,
+    carve,
+    commands,
+    error,
+    growth,
+    limit,
+    merging,
+    paths,
+    report,
+    scale,
+    strategies,
+    traces,
+)
 from geoelastic.bench._seams import seam_rows
 from geoelastic.bench._tools import markdown, synthetic_mass
 from geoelastic.tiles import InlineEngine, Job
@@ -158,6 +171,15 @@ def test_commands(tmp_path: Path) -> None:
     assert table_row["reports_a_second"] > 0
     assert all(row["peak_MB"] > 50 and row["cpu_s"] > 0 for row in rows)
     assert len(commands.summary(rows)) == 3
+
+
+def test_traces() -> None:
+    found = traces.run(maps=(("city", 60, 400.0),), people=2, points=300)["rows"]
+    rows = {row["what"]: row for row in found}
+    assert {row["where"] for row in found} >= {"Python, city", "Python, table", "Python"}
+    assert rows["days of people"]["count"] >= 2
+    assert rows["a GPX file"]["running_mean_m"] > 0.5 * rows["a GPX file"]["release_m"] > 0
+    assert len(traces.summary(found)) == len(found)
 
 
 def test_tables() -> None:
