@@ -182,6 +182,7 @@ function carriedRise(metric, carved, parent, near) {
   let pair = 0;
   for (const [i, j] of pairs(metric.neighbours)) before.set(i * metric.n + j, metric.rise[pair++]);
   const full = conformalGraph(carved.neighbours, carved.scale).weight;
+  const farthest = 2 * full.reduce((most, length) => Math.max(most, length), 0) + 1; // beyond it no rise is enough: the most is taken
   const whole = (i) => carved.leaves.size[i] === metric.leaves.size[parent[i]];
   const rise = [];
   let [from, distances] = [-1, null];
@@ -189,7 +190,7 @@ function carriedRise(metric, carved, parent, near) {
     const [a, b] = [Math.min(parent[i], parent[j]), Math.max(parent[i], parent[j])];
     let own = whole(i) && whole(j) ? before.get(a * metric.n + b) : undefined;
     if (own === 0 && (near.has(a) || near.has(b))) {
-      if (from !== a) [from, distances] = [a, metric.distanceUnits(a)];
+      if (from !== a) [from, distances] = [a, metric.distanceUnits(a, farthest)];
       own = Math.min(255, Math.max(1, Math.floor(((distances[b] + 1) * RISE_ONE - 1) / Math.max(full[arc], 1))));
     }
     rise.push(own ?? RISE_ONE);

@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _kernels as kernels
-from ..levels import UNREACHABLE, IntArray, level_to_units
+from ..levels import IntArray, level_to_units
 from ..progress import Bar, progress_bar
 from .conformal import conformal_graph, repair
 from .graph import Graph
@@ -140,7 +140,8 @@ def restore_edges(
     restored = rise.copy()
     for source in np.unique(origin[tail[gone]]):
         these = gone[origin[tail[gone]] == source]
-        away = graph.distances(int(source), UNREACHABLE - 1)[origin[tip[these]]].astype(np.int64)
+        farthest = int((full[these].max() * (kernels.MOST_RISE + 1)) >> kernels.RISE_BITS) + 1  # beyond it: the most
+        away = graph.distances(int(source), farthest)[origin[tip[these]]].astype(np.int64)
         longest = (((away + 1) << kernels.RISE_BITS) - 1) // np.maximum(full[these], 1)
         restored[these] = np.clip(longest, 1, kernels.MOST_RISE)
     return restored
