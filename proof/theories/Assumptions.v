@@ -1,7 +1,7 @@
 (* SPDX-License-Identifier: Apache-2.0 *)
 (** What each main theorem rests on. `./run proof` prints this and accepts the axioms of the real numbers only. *)
 
-From Geoelastic Require Import Graph Sums Weights Mechanism Relief Requirement Sampler Trace Checker Soundness Recipe.
+From Geoelastic Require Import Graph Sums Weights Mechanism Relief Requirement Sampler Trace Rounding Checker Soundness Recipe.
 
 Print Assumptions dist_sym.
 Print Assumptions dist_triangle.
@@ -26,6 +26,10 @@ Print Assumptions sampler_one_exact.
 Print Assumptions trace_private.
 Print Assumptions rounded_private.
 Print Assumptions rounding_paid.
+Print Assumptions one_rounding.
+Print Assumptions added_off.
+Print Assumptions program_law.
+Print Assumptions program_private.
 Print Assumptions checker_sound.
 Print Assumptions checker_every_level.
 Print Assumptions recipe_every_level.
