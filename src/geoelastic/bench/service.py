@@ -126,9 +126,9 @@ def _client(path: Path, places: Path) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def _serving(path: Path) -> Iterator[tuple[str, int]]:
-    """The service with a map: its address, and the number of its process."""
-    command = [sys.executable, "-m", "geoelastic.cli", "serve", str(path), "--port", "0"]
+def _serving(path: Path, workers: int = 1) -> Iterator[tuple[str, int]]:
+    """The service with a map: its address, and the number of its (first) process."""
+    command = [sys.executable, "-m", "geoelastic.cli", "serve", str(path), "--port", "0", "--workers", str(workers)]
     log = path.with_name("log")
     with log.open("w") as sink, subprocess.Popen(command, stderr=sink) as server:
         try:

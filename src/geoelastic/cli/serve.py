@@ -48,6 +48,14 @@ from ._common import geo_command
     help="Output measure of .geoelastic files: mass, uniform or mass^GAMMA.",
 )
 @click.option(
+    "--workers",
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Processes that answer; they share the maps in memory.",
+)
+@click.option(
     "--max-points", type=click.IntRange(1, 100_000), default=1000, show_default=True, help="Most places in one request."
 )
 def command(files: tuple[str, ...], token_file: str | None, measure: str, **options: Any) -> dict[str, Any]:

@@ -58,11 +58,8 @@ class Grid:
         with np.errstate(invalid="ignore"):
             col = np.floor(np.asarray(x) / self.cell_m + self.cols / 2)
             row = np.floor(np.asarray(y) / self.cell_m + self.rows / 2)
-        outside = ~((row >= 0) & (row < self.rows) & (col >= 0) & (col < self.cols))
-        return (
-            np.where(outside, -1, np.nan_to_num(row, posinf=-1, neginf=-1)).astype(np.int64),
-            np.where(outside, -1, np.nan_to_num(col, posinf=-1, neginf=-1)).astype(np.int64),
-        )
+        inside = (row >= 0) & (row < self.rows) & (col >= 0) & (col < self.cols)  # what is not a number is not
+        return np.where(inside, row, -1).astype(np.int64), np.where(inside, col, -1).astype(np.int64)
 
     def latlon_to_cell(self, lat: npt.ArrayLike, lon: npt.ArrayLike) -> tuple[Any, Any]:
         """(row, col) of places; (-1, -1) outside the grid."""

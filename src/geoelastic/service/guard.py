@@ -30,14 +30,17 @@ Send = Callable[[Message], Awaitable[None]]
 #: Whether the service is up may be asked by anybody, under any name.
 HEALTH = ("/healthz", "/v1/health")
 
-_HEADERS = {
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
+_HEADERS = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
     # base maps are images of other servers and only loaded when somebody ticks the box; the page checks its map in
     # workers made of its own text, with vectors of WebAssembly
-    "Content-Security-Policy": "default-src 'self'; img-src 'self' data: https:; style-src 'self' 'unsafe-inline'; "
-    "script-src 'self' 'wasm-unsafe-eval'; worker-src 'self' blob:",
-}
+    (
+        b"content-security-policy",
+        b"default-src 'self'; img-src 'self' data: https:; style-src 'self' 'unsafe-inline'; "
+        b"script-src 'self' 'wasm-unsafe-eval'; worker-src 'self' blob:",
+    ),
+]
 _HOST = re.compile(r"(\[[0-9a-f:.]{2,45}\]|[a-z0-9._-]{1,253}?)\.?(?::[0-9]{1,5})?")
 _ADDRESS = re.compile(r"\[[0-9a-f:.]+\]|[0-9]{1,3}(\.[0-9]{1,3}){3}")
 #: More digits than a number of bytes has.
@@ -80,8 +83,7 @@ class Guard:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                extra = [(name.lower().encode(), value.encode()) for name, value in _HEADERS.items()]
-                message["headers"] = [*message["headers"], *extra]
+                message["headers"] = [*message["headers"], *_HEADERS]
             await send(message)
 
         self._meter.in_progress += 1

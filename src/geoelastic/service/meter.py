@@ -4,10 +4,13 @@ request is its method, the template of its route and its status."""
 
 from __future__ import annotations
 
+import mmap
+import pickle
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-__all__ = ["Meter"]
+__all__ = ["Board", "Meter"]
 
 _METHODS = frozenset(["GET", "POST", "HEAD", "OPTIONS", "PUT", "DELETE", "PATCH"])
 #: Upper ends of the classes of times, in seconds.
@@ -16,7 +19,7 @@ _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5
 
 @dataclass
 class Meter:
-    """Counts since the start of this process."""
+    """Counts since the start of a process."""
 
     requests: Counter[tuple[str, str, int]] = field(default_factory=Counter)
     classes: Counter[float] = field(default_factory=Counter)
@@ -29,6 +32,15 @@ class Meter:
         self.requests[method if method in _METHODS else "other", route, status] += 1
         self.seconds += seconds
         self.classes[next((end for end in _SECONDS if seconds <= end), float("inf"))] += 1
+
+    def __add__(self, other: Meter) -> Meter:
+        return Meter(
+            self.requests + other.requests,
+            self.classes + other.classes,
+            self.seconds + other.seconds,
+            self.reports + other.reports,
+            self.in_progress + other.in_progress,
+        )
 
     def text(self) -> str:
         """All of it, to be scraped."""
@@ -45,3 +57,37 @@ class Meter:
         lines += ["# TYPE geoelastic_reports_total counter", f"geoelastic_reports_total {self.reports}"]
         lines += ["# TYPE geoelastic_requests_in_progress gauge", f"geoelastic_requests_in_progress {self.in_progress}"]
         return "\n".join(lines) + "\n"
+
+
+class Board:
+    """Memory that processes share, with a place for the counts of each: whichever is asked can tell them all.
+
+    A place holds two copies, written in turns, and which of them is whole: a reader never sees half of one.
+    """
+
+    _SIZE = 1 << 16
+
+    def __init__(self, places: int) -> None:
+        self._places = places
+        self._memory = mmap.mmap(-1, places * (1 + 2 * self._SIZE))
+
+    def write(self, place: int, meter: Meter) -> None:
+        """The counts of one process, for the others. Routes and statuses are few: they fit."""
+        start = place * (1 + 2 * self._SIZE)
+        turn = 2 if self._memory[start] == 1 else 1
+        content = pickle.dumps((meter.requests, meter.classes, meter.seconds, meter.reports, meter.in_progress))
+        if len(content) <= self._SIZE:
+            at = start + 1 + (turn - 1) * self._SIZE
+            self._memory[at : at + len(content)] = content
+            self._memory[start] = turn
+
+    def others(self, place: int) -> Sequence[Meter]:
+        """The counts of all processes but this one, as they last wrote them."""
+        found = []
+        for other in range(self._places):
+            start = other * (1 + 2 * self._SIZE)
+            turn = self._memory[start]
+            if other != place and turn:
+                at = start + 1 + (turn - 1) * self._SIZE
+                found.append(Meter(*pickle.loads(self._memory[at : at + self._SIZE])))
+        return found

@@ -13,7 +13,9 @@ from typing import Any
 
 from ..errors import FileError, InputError, MissingExtraError
 from ..packs import read_catalogue
+from .meter import Board
 from .registry import publish
+from .workers import require_workers, run_workers
 
 __all__ = ["make_server", "read_token", "serve"]
 
@@ -51,14 +53,15 @@ def read_token(path: str | None) -> str | None:
 def serve(
     files: Sequence[str], *, host: str = "127.0.0.1", port: int = 8750, token: str | None = None,
     cors: Sequence[str] = (), allowed_hosts: Sequence[str] = (), root_path: str = "", output: str = "mass",
-    max_points: int = 1000, pack: str | None = None, demo_site: bool = False,
+    max_points: int = 1000, pack: str | None = None, demo_site: bool = False, workers: int = 1,
     on_ready: Callable[[str], Any] = lambda address: None,
 ) -> None:  # fmt: skip
     """Serve metrics until stopped. Requests under way are finished first (for at most ten seconds).
 
     It answers to the names of this machine for itself, to `host` and to `allowed_hosts`, and where it listens on every
-    address to each of them in digits.
+    address to each of them in digits. `workers`: processes that answer.
     """
+    require_workers(workers)
     if host not in _LOCAL and token is None:
         raise InputError(
             f"a token must be set to listen on {host}, where others can reach the service: "
@@ -88,19 +91,39 @@ def serve(
     handler = logging.StreamHandler()
     handler.setFormatter(_Discreet())
     logging.basicConfig(level=logging.INFO, handlers=[handler])
-    server = make_server(app, root_path=root_path)
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(one) for one in _listen(host, port, workers)]
+        shown = f"[{host}]" if ":" in host else host
+        on_ready(f"http://{shown}:{sockets[0].getsockname()[1]}/")
+        board = Board(workers)
+
+        def answer(place: int) -> None:
+            app.state.board, app.state.place = board, place
+            with contextlib.suppress(KeyboardInterrupt):  # raised again by uvicorn once everything is finished
+                make_server(app, root_path=root_path).run(sockets=[sockets[place]])
+
+        if workers == 1:
+            answer(0)
+        else:
+            run_workers(workers, answer)
+
+
+def _listen(host: str, port: int, count: int) -> list[socket.socket]:
+    """So many sockets at one address, among which the system spreads connections evenly: processes that take them from
+    one socket leave most to whoever is quickest."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    sockets: list[socket.socket] = []
     try:
-        listening = socket.create_server(
-            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=_BACKLOG
-        )
+        for _ in range(count):
+            one = socket.create_server((host, port), family=family, backlog=_BACKLOG, reuse_port=count > 1)
+            sockets.append(one)
+            port = one.getsockname()[1]
     except OSError as error:
+        for one in sockets:
+            one.close()
         reason = (error.strerror or "not possible").lower()
         raise InputError(f"'port' must be free to listen on {host}, got {port} ({reason})") from None
-    with listening:
-        shown = f"[{host}]" if ":" in host else host
-        on_ready(f"http://{shown}:{listening.getsockname()[1]}/")
-        with contextlib.suppress(KeyboardInterrupt):  # raised again by uvicorn once everything is finished
-            server.run(sockets=[listening])
+    return sockets
 
 
 def make_server(app: Any, *, root_path: str = "") -> Any:
