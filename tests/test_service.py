@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import re
 import signal
 import subprocess
 import sys
+import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -281,6 +284,43 @@ def test_the_command_serves_and_stops_gracefully() -> None:
         rest = process.communicate(timeout=120)[1]
         assert process.returncode == 0, rest
         assert "Traceback" not in rest
+
+
+def test_several_processes_share_an_address_and_their_counts() -> None:
+    command = [sys.executable, "-m", "geoelastic.cli", "serve", str(vectors.FILE), "--port", "0", "--workers", "2"]
+
+    def asked(address: str, times: int) -> None:
+        for _ in range(times):  # a connection each: the system hands them to either
+            body = json.dumps(INSIDE).encode()
+            request = urllib.request.Request(f"{address}v1/sanitize", body, {"Content-Type": "application/json"})
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                assert len(json.load(answer)["reports"]) == 1
+
+    def eventually(holds: Callable[[], bool]) -> bool:
+        return any(holds() or time.sleep(0.2) for _ in range(150))
+
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        address = process.stderr.readline().split()[0]
+        begun = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+
+        def counted() -> int:
+            with urllib.request.urlopen(f"{address}metrics", timeout=60) as answer:
+                return int(re.findall(r"geoelastic_reports_total (\d+)", answer.read().decode())[0])
+
+        try:
+            assert eventually(lambda: len(begun.read_text().split()) == 2)
+            asked(address, 12)
+            assert eventually(lambda: counted() == 12)  # whichever is asked tells of both
+            killed = int(begun.read_text().split()[0])
+            os.kill(killed, signal.SIGKILL)
+            assert eventually(lambda: len(set(begun.read_text().split()) - {str(killed)}) == 2)
+            asked(address, 6)
+        finally:
+            process.terminate()
+        _, told = process.communicate(timeout=60)
+        assert process.returncode == 0, told
+    assert "Traceback" not in told
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
