@@ -51,7 +51,7 @@ def _write_names(axes: Any, context: Context) -> None:
             taken.append(box)
             axes.text(
                 name.x, name.y, name.text, fontsize=_SIZES[name.rank], color="#1b1f24", ha="center", va="center",
-                path_effects=halo, clip_on=True, fontstyle="normal" if name.rank else "italic",
+                path_effects=halo, clip_on=True, parse_math=False, fontstyle="normal" if name.rank else "italic",
             )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from ..levels import FloatArray
 from .draw import COLOURS
 from .picture import Picture, edges_of
 
-__all__ = ["picture_page", "report_page"]
+__all__ = ["inside_script", "picture_page", "report_page"]
 
 #: Values are carried as whole steps from 1 to this; 0 is "nothing here".
 _STEPS = 65_534
@@ -60,9 +60,13 @@ def picture_page(picture: Picture) -> str:
         title=html.escape(picture.title),
         label=html.escape(picture.label),
         below=html.escape(" · ".join(part for part in (picture.note, picture.credit) if part)),
-        # "</" would end the script element that carries the data
-        data=json.dumps(data, allow_nan=False).replace("</", "<\\/"),
+        data=inside_script(json.dumps(data, allow_nan=False)),
     )
+
+
+def inside_script(text: str) -> str:
+    """JSON for a script element. It holds words of others, and "</script" or "<!--" would move the element's end."""
+    return text.replace("<", "\\u003c")
 
 
 def _quantised(cells: FloatArray, low: float, high: float, *, log: bool) -> Any:

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..levels import FloatArray
 from ..metric import AnyMetric
+from .page import inside_script
 
 __all__ = ["trace_page"]
 
@@ -39,8 +40,7 @@ def trace_page(
         "times": [datetime.fromtimestamp(t, UTC).strftime("%a %d %b %Y, %H:%M UTC") for t in times_s.tolist()],
     }  # fmt: skip
     template = string.Template(files(__package__).joinpath("trace.html").read_text(encoding="utf-8"))
-    # "</" would end the script element that carries the data
-    return template.substitute(title=html.escape(title), data=json.dumps(data, allow_nan=False).replace("</", "<\\/"))
+    return template.substitute(title=html.escape(title), data=inside_script(json.dumps(data, allow_nan=False)))
 
 
 def _cells(metric: AnyMetric, box: list[float]) -> Any:

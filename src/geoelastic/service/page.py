@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
+from ..figures.page import inside_script
 from ..mechanism import ElasticMechanism
 from ..mechanism.portable import mechanism_bytes
 from ..metric import AnyMetric
@@ -75,9 +76,7 @@ def standalone_html(metric: AnyMetric, path: str | os.PathLike[str], *, output: 
 
 
 def _context_script(metric: AnyMetric) -> str:
-    # "</" would end the script element that carries it
-    text = context_json(metric).replace("</", "<\\/")
-    return f'<script type="application/json" id="context">{text}</script>\n'
+    return f'<script type="application/json" id="context">{inside_script(context_json(metric))}</script>\n'
 
 
 def write_page(file: str, target: str, *, measure: str = "mass") -> dict[str, Any]:
