@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 import geoelastic as ge
+from geoelastic.fences import cells_to_shape
 from geoelastic.judge import verify
 from geoelastic.locations import Grid, uniform
 from geoelastic.mechanism.portable import load_mechanism, save_mechanism
@@ -153,23 +154,32 @@ def test_a_little_more_than_a_relief_allows_is_too_much_and_is_seen() -> None:
 
 
 @pytest.mark.jit
-@pytest.mark.parametrize("sharpen", [True, False])
-def test_tiles(tmp_path: Path, sharpen: bool) -> None:
+@pytest.mark.parametrize("fenced", [True, False], ids=["fenced", "no fence"])
+@pytest.mark.parametrize("sharpen", [True, False], ids=["sharpened", "by half"])
+def test_tiles(tmp_path: Path, sharpen: bool, fenced: bool) -> None:
     """A map in two tiles: private by the same count, and its reports those of the map in one piece."""
     cells = np.full((256, 128), 0.3 / (256 * 128))
     cells[:, 64:] /= 50
     cells[96:98, 32:34] = 0.1
     mass = ge.Mass.from_array(cells, cell_m=100, origin=PARIS)
-    tiled = ge.build_tiles(
+    tiled: Any = ge.build_tiles(
         mass, str(tmp_path / "map"), tile=128, l_from=0.3, l_top=0.4, frame=0.0, sharpen=sharpen, engine=InlineEngine()
     )
+    if fenced:  # one location of each tile, so that none is divided
+        corners = [tuple(int(part) for part in tiled.leaves(i)) for i in (1, tiled.n - 2)]
+        masks = [np.zeros(tiled.grid.shape, bool) for _ in corners]
+        for mask, (row, col, side) in zip(masks, corners, strict=True):
+            mask[row : row + side, col : col + side] = True
+        tiled.with_fences([cells_to_shape(tiled.grid, mask) for mask in masks]).save(tmp_path / "fenced")
+        tiled = ge.load(tmp_path / "fenced")
+        assert tiled.totals["fences"] == 2
     mechanism = ge.ElasticMechanism(tiled)
     assert mechanism.sharpened is sharpen
     reporter = elastic(mechanism)
     assert 0.9 < worst_use(reporter.metric, reporter.rows) <= 1
-    i = int(np.flatnonzero(reporter.metric.secret)[0])
-    chances = np.array([value / sum(reporter.rows[i]) for value in reporter.rows[i]])
-    assert_chi_square(np.bincount(reporter.draw(i, 20_000), minlength=chances.size), chances, alpha=NEVER)
+    chances = np.array([value / sum(reporter.rows[0]) for value in reporter.rows[0]])
+    assert_chi_square(np.bincount(reporter.draw(0, 20_000), minlength=chances.size), chances, alpha=NEVER)
+    assert not fenced or set(reporter.draw(1, 50).tolist()) == {1}
 
 
 @pytest.mark.parametrize("truncated", [True, False])

@@ -27,9 +27,10 @@ from forging import NUMBERS, VALUES, chosen, require_private
 from geoelastic.context import Name
 from geoelastic.context.shapes import context_of
 from geoelastic.errors import FileError, InputError
-from geoelastic.fences import disc
+from geoelastic.fences import cells_to_shape, disc
 from geoelastic.judge import verify
 from geoelastic.metric.file import metric_from_parts, metric_to_parts
+from geoelastic.metric.measures import measure_digest
 from geoelastic.metric.relief import Relief
 from geoelastic.store import container_bytes
 from geoelastic.tiles import InlineEngine
@@ -40,7 +41,7 @@ from geoelastic.tiles.parts import BLOCK_CELLS, half_cells, measure_units
 from geoelastic.tiles.plan import Box
 from geoelastic.tiles.store import CachedStore, TileStore
 from geoelastic.tiles.whole import whole_metric
-from geoelastic.tiles.window import place_of
+from geoelastic.tiles.window import fence_of, place_of
 from maps import PARIS, small_metric
 
 pytestmark = pytest.mark.jit  # some hundred brute forces
@@ -117,8 +118,14 @@ def folder() -> tuple[dict[str, Any], dict[str, Any]]:
     cells[:, 128:] /= 3
     mass = ge.Mass.from_array(cells, cell_m=100, origin=PARIS)
     with tempfile.TemporaryDirectory() as name:
-        tiled: Any = ge.build_tiles(mass, name, tile=128, l_from=0.2, l_top=0.35, frame=0.0, engine=InlineEngine())
+        tiled: Any = ge.build_tiles(mass, name, tile=128, l_from=0.2, l_top=0.33, frame=0.0, engine=InlineEngine())
+        row, col, side = (int(part) for part in tiled.leaves(1))  # all of a location, so that none is divided
+        mask = np.zeros(tiled.grid.shape, bool)
+        mask[row : row + side, col : col + side] = True
+        tiled.with_fences([cells_to_shape(tiled.grid, mask)]).save(name)
+        tiled = ge.load(name)
         assert 2 * 4 <= tiled.n <= 40, tiled.n
+        assert tiled.totals["fences"] == 1
         names = [tile[part] for tile in tiled.content["tiles"] for part in ("tile", "edges", "rises", "heights")]
         tables = {each: TileStore(name).read_table(each) for each in names}
     secrets = tiled.certificate["secret_outside_fences"]
@@ -131,6 +138,10 @@ class Believing(TiledMetric):
 
     identity = mock.ANY
     totals = {"secrets": mock.ANY}  # noqa: RUF012
+
+    def __init__(self, store: CachedStore, content: Any) -> None:
+        super().__init__(store, content)
+        self.certificate = self.certificate | {"secret_outside_fences": mock.ANY}
 
 
 def write(root: Path, content: Any, tables: dict[str, Any]) -> None:
@@ -146,7 +157,12 @@ def made_to_fit(root: Path, content: Any) -> Any:
     require_content(content, BLOCK_CELLS)
     content = copy.deepcopy(content)
     for tile in content["tiles"]:
-        tile["mass"] = int(TileStore(str(root)).read_table(tile["tile"])[0]["mass"].sum())
+        columns = TileStore(str(root)).read_table(tile["tile"])[0]
+        tile["mass"] = int(columns["mass"].sum())
+        fences, counts = (part.tolist() for part in np.unique(fence_of(columns), return_counts=True))
+        tile["fences"] = [[number, count] for number, count in zip(fences, counts, strict=True) if number > 0]
+        if not tile["fences"]:
+            del tile["fences"]
     metric = Believing(CachedStore(str(root)), content)
     window, columns = metric.window(Box(0, 0, *metric.grid.shape))
     at, across = window.locations, -(-metric.grid.cols // BLOCK_CELLS)
@@ -154,6 +170,8 @@ def made_to_fit(root: Path, content: Any) -> Any:
     for output, told in content["measures"].items():
         parts = {"exponent": at.exponents(), "mass": window.mass_units}
         units = measure_units(parts, output, told["densest"], told["total"], metric.n)
+        told["sha256"] = measure_digest(units)
+        units = np.where(window.fence > 0, 0, units)
         told["block_units"] = np.bincount(block, units).astype(int).reshape(-1, across).tolist()
     y, x = half_cells(np.column_stack([at.row, at.col, at.size]), place_of(columns))
     content["blocks"] = [
@@ -168,7 +186,9 @@ def made_to_fit(root: Path, content: Any) -> Any:
     content["relief"] = told | {"made_for": relief.made_for, "digest": relief.digest}
     whole = Believing(CachedStore(str(root)), content).whole()
     content["identity"] = whole.identity
-    content["certificate"]["secret_outside_fences"] = int(whole.secret.sum())
+    inside = whole.fence > 0
+    content["certificate"]["secret_outside_fences"] = int((whole.secret & ~inside).sum())
+    content["fences"] = {"number": int(whole.fence.max()), "secrets": int((whole.secret & inside).sum())}
     return content
 
 
