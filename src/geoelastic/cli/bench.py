@@ -19,6 +19,7 @@ from ._common import geo_command, show_progress
 @click.option(
     "--map", "map_file", metavar="FILE", help="optimum, attacks, peers: on this map [default: a made-up one]."
 )
+@click.option("--checkins", metavar="FILE", help="peers: at the places of these [default: by the mass of the map].")
 @click.option("--places", type=int, default=15, show_default=True, help="optimum: so many places a side.")
 @click.option("--size", "size_km", type=float, default=5.0, show_default=True, help="optimum: over this many km.")
 @click.option(

@@ -19,7 +19,15 @@ from ..levels import FloatArray, IntArray
 from .channel import BLOCK, Channel
 from .prior import Prior
 
-__all__ = ["OwnPriorError", "RepeatedReports", "WorstCase", "own_prior_error", "repeated_reports", "worst_case"]
+__all__ = [
+    "OwnPriorError",
+    "RepeatedReports",
+    "WorstCase",
+    "outcome_rows",
+    "own_prior_error",
+    "repeated_reports",
+    "worst_case",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +165,7 @@ def repeated_reports(
     if len(homes) == 0 or np.min(homes) < 0 or np.max(homes) >= prior.n_places:
         raise InputError(f"'homes' must be indices of places, 0 to {prior.n_places - 1}")
     rng = np.random.default_rng(seed)
-    rows = _rows(channel, channel.row_of_place[homes])
+    rows = outcome_rows(channel, channel.row_of_place[homes])
     drawn = 1 if sticky else counts[-1]
     draws = [rng.choice(row.size, size=(runs, drawn), p=row / row.sum()) for row in rows]
     columns, at = np.unique(np.array(draws), return_inverse=True)
@@ -174,7 +182,7 @@ def repeated_reports(
     return RepeatedReports(counts, mean[0], mean[1], mean[2], error[0], error[2])
 
 
-def _rows(channel: Channel, rows: IntArray) -> FloatArray:
+def outcome_rows(channel: Channel, rows: IntArray) -> FloatArray:
     """The whole rows of a few inputs."""
     return np.concatenate([block[rows] for _, block in channel.blocks()], axis=1)
 

@@ -21,6 +21,7 @@ from ..mechanism.elastic import ElasticMechanism
 from ..mechanism.sticky import Sticky
 from ..metric import AnyMetric
 from ..metric.measures import output_measure
+from ..metric.relief import reporting_metric
 from ..metric.weights import HALF, WHOLE, Weights, make_weights
 from ..progress import progress_bar
 from .areas import StudyArea
@@ -36,6 +37,7 @@ __all__ = [
     "expected_errors",
     "mechanism_channel",
     "paper_channel",
+    "reporting_channel",
 ]
 
 
@@ -140,6 +142,15 @@ def elastic_channel(
 
     label = name or f"elastic, output by {output if isinstance(output, str) else 'measure'}"
     return _normalised(label, table, weights, _outputs(metric), sound=True)
+
+
+def reporting_channel(metric: AnyMetric, prior: Prior, *, workers: int = 2, progress: bool = False) -> Channel:
+    """What the map's own mechanism reports: by its certified relief if it was sharpened, else by half of d."""
+    options: dict[str, Any] = {"workers": workers, "progress": progress}
+    if metric.relief is None:
+        return elastic_channel(distance_table(metric, prior, **options))
+    table = distance_table(reporting_metric(metric.whole()), prior, **options)
+    return elastic_channel(table, output=metric.relief.output, sharpened=True)
 
 
 def mechanism_channel(mechanism: ElasticMechanism | Sticky, prior: Prior, *, name: str = "mechanism") -> Channel:

@@ -20,12 +20,12 @@ from ..levels import IntArray
 from ..metric import AnyMetric
 from .areas import StudyArea
 from .attacks import RepeatedReports, repeated_reports
-from .elastic import cells_in, distance_table, elastic_channel
+from .elastic import cells_in, distance_table, elastic_channel, reporting_channel
 from .laplace import laplace_channel
 from .optimal import OptimalGap, optimal_gap
 from .prior import Prior
 
-__all__ = ["home_prior", "home_recovery", "lattice_gap"]
+__all__ = ["draw_homes", "home_fence", "home_prior", "home_recovery", "lattice_gap"]
 
 #: an irregular fence of 15 cells that holds the home off its centre: rows and columns from the home
 _FENCE = (
@@ -52,15 +52,18 @@ def home_recovery(
 ) -> dict[str, Any]:  # fmt: skip
     """Recovery against the number of reports: elastic, sticky, fenced, and planar Laplace at `epsilon` if given."""
     prior = home_prior(metric, area)
-    chosen = _homes(metric, prior, require_count("homes", homes), np.random.default_rng(seed))
-    channel = elastic_channel(distance_table(metric, prior, workers=workers))
+    chosen = draw_homes(metric, prior, require_count("homes", homes), np.random.default_rng(seed))
+    channel = reporting_channel(metric, prior, workers=workers)
     options: dict[str, Any] = {"n": n, "runs": runs, "seed": seed}
     found = {
         "elastic": repeated_reports(channel, prior, chosen, **options),
         "elastic, sticky": repeated_reports(channel, prior, chosen, sticky=True, **options),
     }
-    fenced = metric.with_fences([_fence(metric, int(prior.cell[h])) for h in chosen], sharpen=False, workers=workers)
-    # fences split leaves into cells, so the candidates are looked up again
+    fenced = metric.with_fences(
+        [home_fence(metric, int(prior.cell[h])) for h in chosen], sharpen=False, workers=workers
+    )
+    # fences split leaves into cells, so the candidates are looked up again; inside a fence reports are even over it,
+    # sharpened or not
     channel = elastic_channel(distance_table(fenced, prior, workers=workers))
     found["elastic, home in a fence"] = repeated_reports(channel, prior, chosen, **options)
     if epsilon is not None:
@@ -76,7 +79,7 @@ def _plain(result: RepeatedReports) -> dict[str, Any]:
     return {name: np.asarray(value).tolist() for name, value in vars(result).items()}
 
 
-def _homes(metric: AnyMetric, prior: Prior, count: int, rng: np.random.Generator) -> IntArray:
+def draw_homes(metric: AnyMetric, prior: Prior, count: int, rng: np.random.Generator) -> IntArray:
     """Homes drawn by mass, far enough apart that their fences do not touch, and inside the frame."""
     secret = metric.secret[metric.locations.owner.ravel()[prior.cell]]
     chosen: list[int] = []
@@ -92,7 +95,7 @@ def _homes(metric: AnyMetric, prior: Prior, count: int, rng: np.random.Generator
     return np.array(chosen, dtype=np.int64)
 
 
-def _fence(metric: AnyMetric, cell: int) -> Any:
+def home_fence(metric: AnyMetric, cell: int) -> Any:
     row, col = divmod(cell, metric.grid.cols)
     mask = np.zeros(metric.grid.shape, dtype=bool)
     for dr, dc in _FENCE:

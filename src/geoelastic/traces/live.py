@@ -54,6 +54,11 @@ class LiveTrace:
         self._place: tuple[float, float] | None = None
 
     @property
+    def mechanism(self) -> TraceMechanism:
+        """What a tick is drawn by: a trace of one step."""
+        return self._traces
+
+    @property
     def tick_s(self) -> int:
         """Seconds between ticks; they fall on multiples of it since 1970, UTC."""
         return self._traces.step_s

@@ -74,7 +74,7 @@ class TraceMechanism:
             raise InputError(f"'moves_per_day' must be at most {43200 / self.step_s:g} for this step")
         if not 0 <= habit < 1:
             raise InputError(f"'habit' must be in [0, 1), got {habit!r}")
-        self.habit, self._on_last = float(habit), float(on_last)
+        self.habit, self.on_last = float(habit), float(on_last)
         self.block_steps = max(1, int(require_positive("block_hours", block_hours) * 3600 / self.step_s))
         self.twice_beta = self.rate * self.step_s / 3600
         exponent = self.twice_beta / 2 * (1 - KEPT_BACK)
@@ -238,7 +238,7 @@ class TraceMechanism:
             raise InputError(
                 "nothing that can be reached from the trace may be reported: 'output' or 'never' rule it out"
             )
-        jump = jump_measure(self.measure, inside, habit, habit=self.habit, jump=self.jump, on_last=self._on_last)
+        jump = jump_measure(self.measure, inside, habit, habit=self.habit, jump=self.jump, on_last=self.on_last)
         rows = self.searches(np.unique(piece))
         return Passes(piece, rows, self.weights.table, jump, 1.0 - self.jump, before)
 

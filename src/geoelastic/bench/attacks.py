@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attacks: how near adversaries come to the home of one who uses the default, in every way there is to report.
+
+Homes are drawn by mass in a square of 3 km in the middle of the map, whose cells are the candidates; the adversaries
+know the mechanism and use Bayes' rule with its exact law (`evaluation.home_attacks`). The second map is the same land
+built without a cartogram. `guess off` is the mean distance between the best guess and the home, `found` how often the
+very cell is the likeliest.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..evaluation.areas import StudyArea
+from ..evaluation.home_attacks import attack_rows
+from ..mass import Mass
+from ..metric import build_metric
+from ..opening import load
+from ..progress import progress_bar
+from ._tools import markdown, synthetic_mass, warm_up
+
+__all__ = ["run"]
+
+_SIDE_CELLS = 90
+_HOME_KM = 3.0
+
+
+def run(
+    *, progress: bool = False, map_file: str | None = None, homes: int = 10, runs: int = 3, nights: int = 5
+) -> dict[str, Any]:
+    """The table, on a map or on a made-up city."""
+    warm_up()
+    metric = build_metric(synthetic_mass("city", _SIDE_CELLS)) if map_file is None else load(map_file).whole()
+    mass = Mass(metric.grid, (metric.mass / metric.locations.area_cells)[metric.locations.owner], metric.info)
+    middle = metric.grid.area.middle
+    done = -1
+    with progress_bar("bench attacks", 7, show=progress) as bar:
+
+        def tell(name: str) -> None:
+            nonlocal done
+            done += 1
+            bar.update(done, note=name)
+
+        tell("another map")
+        second = build_metric(mass, requirement=metric.requirement, cartogram=False)
+        rows = attack_rows(
+            metric, StudyArea("homes", middle[0], middle[1], _HOME_KM), second=second, homes=homes, runs=runs,
+            nights=nights, tell=tell,
+        )  # fmt: skip
+    return {"rows": rows, "text": markdown(rows)}

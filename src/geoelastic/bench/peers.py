@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Peers: what other libraries report from the same check-ins, how near an adversary comes, and what an audit finds.
+
+Each library runs in a throwaway environment of its own (`--folder DIR` keeps them), with noise of the same mean error
+as the map's own mechanism, at the same places of the check-ins. The adversary knows the noise from 300,000 of its draws
+in the middle of the map, sorted into squares: one half chooses his guesses, the other is judged. The audit asks for
+reports at four places of the Earth and tests what the library claims; where nothing is claimed, the bounds say what is
+lost all the same. A library that cannot be had here has a row that says so.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..errors import GeoelasticError
+from ..evaluation.adversary import euclidean_error
+from ..evaluation.areas import StudyArea
+from ..evaluation.audit import AuditResult, ElasticClaim, Finding, LaplaceClaim, audit
+from ..evaluation.audit.noise import Draws
+from ..evaluation.channel import Channel, Outputs, channel_from_matrix
+from ..evaluation.elastic import mechanism_channel
+from ..evaluation.prior import Prior, prior_from_checkins
+from ..evaluation.utility import measure_utility
+from ..levels import FloatArray
+from ..mechanism import ElasticMechanism
+from ..metric import AnyMetric, build_metric
+from ..opening import load
+from ..progress import progress_bar
+from ..sources.checkins import read_checkins
+from ._peer import PEERS, Peer, PeerProcess, environment
+from ._tools import markdown, synthetic_mass, warm_up
+
+__all__ = ["LossClaim", "peer_row", "run"]
+
+_PLACES, _AREA_KM = 300, 10.0
+_DRAWS, _SQUARES = 300_000, 6
+_SIDE_CELLS = 150
+
+
+@dataclass(frozen=True)
+class LossClaim(LaplaceClaim):
+    """A loss of at most `epsilon` per metre, by noise of whatever law."""
+
+    def statement(self) -> str:
+        return f"a loss of at most {self.epsilon:.6g} per metre"
+
+    def findings(self, draws: Draws) -> list[Finding]:
+        return []
+
+
+def run(
+    *, progress: bool = False, map_file: str | None = None, checkins: str | None = None, folder: str | None = None,
+    peers: Sequence[Peer] = PEERS, audit_draws: int = 5000,
+) -> dict[str, Any]:  # fmt: skip
+    """One row a library, after that of the map's own mechanism."""
+    warm_up()
+    metric = build_metric(synthetic_mass("paris", _SIDE_CELLS)) if map_file is None else load(map_file)
+    prior = _some(_by_checkins(metric, checkins) if checkins else _by_mass(metric))
+    with tempfile.TemporaryDirectory() as scratch, progress_bar("bench peers", len(peers) + 1, show=progress) as bar:
+        root = Path(folder or scratch)
+        mechanism = ElasticMechanism(metric)
+        first, error_m = _own_row(mechanism, prior, audit_draws)
+        rows = [first]
+        for done, peer in enumerate(peers, start=1):
+            bar.update(done, note=peer.name)
+            try:
+                python = environment(peer, root)
+                with PeerProcess(python, peer, epsilon=2 / error_m, error_m=error_m) as process:
+                    rows.append(peer_row(peer, process, prior, metric, 2 / error_m, audit_draws))
+            except (GeoelasticError, OSError) as fault:
+                rows.append({"library": peer.name, "version": f"not available: {fault}"})
+    return {"rows": rows, "text": markdown(rows)}
+
+
+def _by_checkins(metric: AnyMetric, path: str) -> Prior:
+    area = metric.grid.area
+    cut = StudyArea("middle", *area.middle, _AREA_KM).cut(read_checkins(path))
+    row, _ = metric.grid.xy_to_cell(*area.to_xy(cut.lat, cut.lon))
+    return prior_from_checkins(cut.select(row >= 0), metric.grid)
+
+
+def _by_mass(metric: AnyMetric) -> Prior:
+    """Without check-ins: every secret location within reach of the middle, as likely as it has mass."""
+    near = np.flatnonzero(metric.secret & (np.abs(metric.xy).max(axis=1) <= 500 * _AREA_KM) & (metric.fence == 0))
+    row, col = metric.grid.xy_to_cell(*metric.xy[near].T)
+    weight = metric.mass[near] / metric.mass[near].sum()
+    return Prior(metric.xy[near].copy(), row * metric.grid.cols + col, weight, sparse.csr_array((0, len(near))), {})
+
+
+def _some(prior: Prior, *, seed: int = 0) -> Prior:
+    """A few hundred of the places, drawn by their weight."""
+    size = min(_PLACES, prior.n_places)
+    chosen = np.sort(np.random.default_rng(seed).choice(prior.n_places, size, replace=False, p=prior.weights))
+    weight = prior.weights[chosen] / prior.weights[chosen].sum()
+    return Prior(prior.xy[chosen].copy(), prior.cell[chosen].copy(), weight, sparse.csr_array((0, size)), prior.info)
+
+
+def _own_row(mechanism: ElasticMechanism, prior: Prior, draws: int) -> tuple[dict[str, Any], float]:
+    channel = mechanism_channel(mechanism, prior)
+    error = measure_utility(channel, prior).expected_m
+    places = mechanism.metric.locations.owner.ravel()[prior.cell]
+    begin = time.perf_counter()
+    mechanism.sample_cells(np.repeat(places, 10))
+    speed = 10 * len(places) / (time.perf_counter() - begin)
+    found = audit(mechanism, ElasticClaim(mechanism), draws=draws)
+    row = {
+        "library": "geoelastic, the map's default", "version": "", "error_m": round(error),
+        "adversary_m": round(euclidean_error(channel, prior).overall), "claims": "d(x, x') of the map",
+        **_audited(found), "reports_per_s": round(speed),
+    }  # fmt: skip
+    return row, error
+
+
+def peer_row(
+    peer: Peer, process: PeerProcess, prior: Prior, metric: AnyMetric, epsilon: float, draws: int
+) -> dict[str, Any]:
+    """Error, adversary, claim, audit and speed of a running library."""
+    area = metric.grid.area
+    lat, lon = (np.full(_DRAWS, v) for v in area.middle)
+    reported = process.sanitize_many(lat, lon)
+    speed = process.reports / process.seconds
+    noise = np.column_stack(area.to_xy(*reported)) - np.array(area.to_xy(*area.middle))
+    claim = LaplaceClaim(epsilon) if peer.claims == "planar" else LossClaim(epsilon)
+    found = audit(process, claim, draws=draws)
+    says = {"planar": "planar Laplace", "loss": "a loss", "": "nothing of the kind; held against"}[peer.claims]
+    return {
+        "library": peer.name, "version": process.version, "error_m": round(float(np.hypot(*noise.T).mean())),
+        "adversary_m": round(noise_adversary(noise, prior)), "claims": f"{says}, {epsilon:.6f} per metre",
+        **_audited(found), "reports_per_s": round(speed),
+    }  # fmt: skip
+
+
+def _audited(found: AuditResult) -> dict[str, Any]:
+    worst = max(found.bounds, key=lambda b: b.lower / b.claimed)
+    told = "; ".join(dict.fromkeys(f"{f.check} ({f.where})" for f in found.flagged))
+    return {
+        "audit": told or "nothing found",
+        "worst_bound": f"{worst.lower:.2f} of {worst.claimed:.2f} ({worst.where}, {worst.direction})",
+    }
+
+
+def noise_adversary(noise: FloatArray, prior: Prior) -> float:
+    """Metres by which the best guess errs, for noise (n, 2) that does not depend on the place.
+
+    The strategy comes from one half of the noise, the error from the other: a guess that fits chance gains nothing.
+    """
+    side = float(np.hypot(*noise.T).mean()) / _SQUARES
+    learned, judged = (_noise_channel(half, prior, side) for half in (noise[0::2], noise[1::2]))
+    guess = euclidean_error(learned, prior).strategy
+    error = np.zeros(prior.n_places)
+    for part, block in judged.blocks():
+        at = prior.xy[guess[part]]
+        apart = np.hypot(prior.xy[:, None, 0] - at[None, :, 0], prior.xy[:, None, 1] - at[None, :, 1])
+        error += (block[judged.row_of_place] * apart).sum(axis=1)
+    return float(prior.weights @ error)
+
+
+def _noise_channel(noise: FloatArray, prior: Prior, side: float) -> Channel:
+    """K(x)(z) over squares: what of the noise falls into each from x; what is far off falls into those at the edge."""
+    reach = float(np.quantile(np.abs(noise).max(axis=1), 0.999))
+    low = prior.xy.min(axis=0) - reach
+    count = np.ceil((prior.xy.max(axis=0) + reach - low) / side).astype(np.int64)
+    matrix = np.empty((prior.n_places, int(count.prod())))
+    for k, at in enumerate(prior.xy):
+        square = np.clip(np.floor((at + noise - low) / side).astype(np.int64), 0, count - 1)
+        matrix[k] = np.bincount(square[:, 0] * count[1] + square[:, 1], minlength=matrix.shape[1]) / len(noise)
+    x, y = np.divmod(np.arange(matrix.shape[1]), count[1])
+    outputs = Outputs(low + (np.column_stack([x, y]) + 0.5) * side, np.ones(len(x), np.int64), side)
+    return channel_from_matrix("noise", matrix, outputs, np.arange(prior.n_places), sound=False)
