@@ -246,6 +246,28 @@ def test_three_maps_are_switched_back_and_forth(visit: Visit, address: str) -> N
     assert len(seen) == 3
 
 
+def test_the_app_in_a_notebook_cell_reports_and_can_reach_nothing(visit: Visit, elsewhere: Path) -> None:
+    page = visit.page
+    html = f'<!doctype html><meta charset="utf-8">{ge.load(elsewhere).explore()._repr_html_()}'
+    notebook = "http://localhost:9/notebook"  # what a notebook is to a browser: a page from a place that it trusts
+    page.route(notebook, lambda route: route.fulfill(content_type="text/html", body=html))
+    page.goto(notebook)
+    cell = page.frames[1]
+    cell.wait_for_selector('body[data-ready][data-checked="holds"]', timeout=60_000)
+    cell.click("#centre")
+    cell.wait_for_selector("body[data-cloud]")
+    assert re.fullmatch(r"-33\.\d{5}, 151\.\d{5}", cell.inner_text("#coordinates"))
+    assert cell.evaluate("document.querySelector('canvas.context').dataset.names") == "1"
+    refused = "fetch('http://127.0.0.1:1/').catch(error => error.name)"
+    told = cell.evaluate(
+        f"new Promise(r => {{ addEventListener('securitypolicyviolation', () => r('policy')); {refused} }})"
+    )
+    assert told == "policy"
+    visit.faults.clear()  # the browser says that it was refused
+    asked = [request.split()[1] for request in visit.requests]
+    assert [address for address in asked if address.startswith("http")] == [notebook]
+
+
 def test_a_fence_in_a_sharpened_map_is_sharpened_again_on_the_device(visit: Visit, address: str) -> None:
     page = visit.open(address)
     page.select_option("#metrics", "sharp")

@@ -55,8 +55,11 @@ def test_a_page_in_a_cell_holds_all_it_needs(tmp_path):
         cell = page._repr_html_()
         assert cell.startswith('<iframe sandbox="allow-scripts"')
         assert "allow-same-origin" not in cell
-        assert not re.search(r"""(src|href)\s*=\s*["']?(https?:)?//""", page.text)
-        assert not re.search(r"fetch\(|XMLHttpRequest|WebSocket|@import|import\(", page.text)
+        if isinstance(thing, ge.Metric):  # the app could ask a service; the browser does not let it
+            assert 0 < page.text.index("default-src 'none'") < min(map(page.text.index, ("<script", "<style", "<link")))
+        else:
+            assert not re.search(r"""(src|href)\s*=\s*["']?(https?:)?//""", page.text)
+            assert not re.search(r"fetch\(|XMLHttpRequest|WebSocket|@import|import\(", page.text)
         page.save(tmp_path / "page.html")
         assert (tmp_path / "page.html").read_text() == page.text
 

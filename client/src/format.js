@@ -23,6 +23,7 @@ export async function readPortable(bytes) {
   if (!FORMAT_VERSIONS.includes(bytes[7])) {
     throw new GeoelasticError("file", `written in format ${bytes[7]}; this client reads formats 1 to ${FORMAT_VERSIONS.at(-1)}`);
   }
+  if (!globalThis.crypto?.subtle) throw new GeoelasticError("file", "browsers can check files only on pages from https, from localhost or from a file");
   const body = bytes.subarray(0, bytes.length - DIGEST_BYTES);
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", body));
   if (digest.some((byte, k) => byte !== bytes[body.length + k])) {

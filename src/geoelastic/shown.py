@@ -42,8 +42,11 @@ class Shown(Card):
         self, kind: str | None = None, *, at: tuple[float, float] | None = None, measure: str = "mass",
         points: int = 4000, reports: int = 300, seed: int | None = None,
     ) -> Any:  # fmt: skip
-        """The same as a page that can be dragged, zoomed and pointed at, inside the notebook: all of it is in the cell,
-        and no request leaves it. `.save(path)` writes the page."""
+        """A page inside the notebook: all of it is in the cell, and no request leaves it. `.save(path)` writes it.
+
+        Of a metric, without a `kind`, it is the page of `geoelastic serve`: choose a place, see who hides it and what
+        others are told. With a `kind`, or of anything else, the picture, to be dragged, zoomed and pointed at.
+        """
         return _views().explore(self, kind, at=at, measure=measure, points=points, reports=reports, seed=seed)
 
     def to_geodataframe(self) -> Any:

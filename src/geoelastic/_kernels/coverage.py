@@ -96,7 +96,8 @@ def _box(x, y, begin, end, rows, cols):
 @kernel
 def _grow(old, used):
     new = np.empty(2 * old.size, old.dtype)
-    new[:used] = old[:used]
+    for k in range(used):  # assigning a slice would have numba compile the message of an error, too: a second
+        new[k] = old[k]
     return new
 
 
@@ -113,7 +114,7 @@ def coverage(x, y, ring_start, area_start, ring_sign, rows, cols, least):
     area_out = np.empty(1024, np.int64)
     cell_out = np.empty(1024, np.int64)
     part_out = np.empty(1024, np.float64)
-    used = 0
+    used = np.int64(0)  # a plain 0 is a type of its own at first, for which `_grow` would be compiled once more
     for area in range(area_start.size - 1):
         begin, end = ring_start[area_start[area]], ring_start[area_start[area + 1]]
         if begin == end:

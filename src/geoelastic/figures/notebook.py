@@ -7,6 +7,7 @@ import html
 import os
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from .picture import Picture, credit_of
 
 __all__ = ["Drawing", "Page", "card", "explore", "plot", "to_geodataframe"]
 
-_HEIGHT_PX = 520
+_HEIGHT_PX = 640
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +74,11 @@ def plot(thing: Any, kind: str | None, **options: Any) -> Drawing:
 
 
 def explore(thing: Any, kind: str | None, **options: Any) -> Page:
-    """The page of something."""
+    """The page of something: of a metric the whole app, unless one of its pictures is asked for."""
+    if kind is None and isinstance(thing, Metric) and thing.by_paths:
+        # the app sits above pictures: it is looked up by name, as this module is by `geoelastic.shown`
+        app = import_module("geoelastic.service.page")
+        return Page(app.standalone_page(thing, output=options.get("measure", "mass"), closed=True))
     return Page(picture_page(_picture(thing, kind, options)))
 
 

@@ -19,9 +19,14 @@ from ..store import write_bytes
 from .bundle import STATIC, bundle
 from .registry import Blob, context_json
 
-__all__ = ["demo_site_assets", "page_assets", "standalone_html", "write_page"]
+__all__ = ["demo_site_assets", "page_assets", "standalone_html", "standalone_page", "write_page"]
 
 _VENDOR = STATIC / "vendor"
+#: What a closed page may use: what is in it, and workers that it makes of that.
+_CLOSED = (
+    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
+    "img-src data:; script-src 'unsafe-inline' 'wasm-unsafe-eval' blob:; worker-src blob:\">"
+)
 
 
 @cache
@@ -54,6 +59,14 @@ def demo_site_assets() -> dict[str, Blob]:
 
 def standalone_html(metric: AnyMetric, path: str | os.PathLike[str], *, output: str = "mass") -> int:
     """Write the page of one metric as a single file to send to a colleague; returns its size in bytes."""
+    page = standalone_page(metric, output=output).encode()
+    write_bytes(path, page)
+    return len(page)
+
+
+def standalone_page(metric: AnyMetric, *, output: str = "mass", closed: bool = False) -> str:
+    """The page of one metric with all that it needs. `closed`: the browser lets no request leave it, whatever happens,
+    so it offers no base map either."""
     content = base64.b64encode(mechanism_bytes(ElasticMechanism(metric, output=output))).decode()
     page = _text("index.html")
     inlined = {
@@ -70,9 +83,10 @@ def standalone_html(metric: AnyMetric, path: str | os.PathLike[str], *, output: 
         page = page.replace(link, "" if link.startswith("<script") else text)
     # scripts run where they stand, so they come last: what they look for is there by then
     scripts = "\n".join(text for link, text in inlined.items() if link.startswith("<script"))
-    page = page.replace("</body>", f"{scripts}\n</body>")
-    write_bytes(path, page.encode())
-    return len(page.encode())
+    if closed:
+        page = page.replace('<meta charset="utf-8">', f'<meta charset="utf-8">\n{_CLOSED}', 1)
+        page = page.replace('<label class="tiles">', '<label class="tiles" hidden>', 1)
+    return page.replace("</body>", f"{scripts}\n</body>")
 
 
 def _context_script(metric: AnyMetric) -> str:
