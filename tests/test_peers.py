@@ -67,6 +67,16 @@ def test_the_adversary_by_brute_force() -> None:
     assert peers.noise_adversary(noise, prior) == pytest.approx(euclidean_error(exact, prior).overall, rel=0.05)
 
 
+def test_halves_of_the_noise_may_reach_differently_far() -> None:
+    rng = np.random.default_rng(1)
+    noise = rng.normal(0, 400, (3000, 2))
+    noise[0::2][:5] *= 40
+    xy = rng.uniform(-2000, 2000, (12, 2))
+    prior = Prior(xy, np.arange(12), np.full(12, 1 / 12), sparse.csr_array((0, 12)), {})
+    alone = min(float(np.hypot(*(xy - at).T).mean()) for at in xy)
+    assert 0 < peers.noise_adversary(noise, prior) < alone
+
+
 def test_without_check_ins_places_go_by_mass() -> None:
     metric = build_metric(peers.synthetic_mass("city", 40))
     prior = peers._some(peers._by_mass(metric))

@@ -37,7 +37,6 @@ class Peer:
 PEERS = (
     Peer("privkit, planar Laplace", "privkit_planar", ("numpy", "scipy", "pandas"), ("privkit",)),
     Peer("libqif, planar Laplace", "qif_planar", ("qif",)),
-    Peer("libqif, planar geometric", "qif_geometric", ("qif",), claims="loss"),
     Peer("Location Guard, its formula", "location_guard", ("scipy",)),
     Peer("OpenDP, Laplace on each coordinate", "opendp_laplace", ("opendp",), claims="loss"),
     Peer("MaskMyPy, donut", "maskmypy_donut", ("maskmypy",), claims=""),

@@ -7,9 +7,12 @@ seconds that they took. The first line that it writes says which version answers
 
 import importlib.abc
 import importlib.machinery
+import importlib.util
 import json
 import math
+import pathlib
 import random
+import re
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -47,16 +50,6 @@ def qif_planar(epsilon: float, error: float) -> tuple[str | None, Many]:
     return "qif", each(one)
 
 
-def qif_geometric(epsilon: float, error: float) -> tuple[str | None, Many]:
-    import qif
-
-    def one(lat: float, lon: float) -> Point:
-        noise = qif.mechanism.geo_ind.planar_geometric_sample(error / 20, epsilon)
-        return moved(lat, lon, noise.x, noise.y)
-
-    return "qif", each(one)
-
-
 def opendp_laplace(epsilon: float, error: float) -> tuple[str | None, Many]:
     """Each coordinate by itself; |east| + |north| is at most sqrt(2) times the distance."""
     import opendp.prelude as dp
@@ -87,10 +80,18 @@ def maskmypy_donut(epsilon: float, error: float) -> tuple[str | None, Many]:
 
 
 class _Absent(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Stands in for what a library imports and does not need here (privkit: faces, street maps, pictures)."""
+    """Stands in for what a library imports itself and does not need here (privkit: faces, street maps, pictures)."""
+
+    def __init__(self, package: str) -> None:
+        spec = importlib.util.find_spec(package)
+        assert spec is not None, package
+        sources = [p for root in spec.submodule_search_locations or [] for p in pathlib.Path(root).rglob("*.py")]
+        text = "\n".join(p.read_text(encoding="utf-8") for p in sources)
+        self._names = set(re.findall(r"^\s*(?:import|from)\s+(\w+)", text, re.MULTILINE))
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        return importlib.machinery.ModuleSpec(name, self, is_package=True)
+        known = name.split(".")[0] in self._names
+        return importlib.machinery.ModuleSpec(name, self, is_package=True) if known else None
 
     def create_module(self, spec: Any) -> Any:
         module = MagicMock(name=spec.name)
@@ -102,7 +103,10 @@ class _Absent(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def privkit_planar(epsilon: float, error: float) -> tuple[str | None, Many]:
-    sys.meta_path.append(_Absent())
+    import pandas  # noqa: F401
+    import scipy.stats  # noqa: F401  (first, so that what these try to import is really absent)
+
+    sys.meta_path.append(_Absent("privkit"))
     from privkit.ppms import PlanarLaplace
 
     mechanism = PlanarLaplace(epsilon)
@@ -136,10 +140,7 @@ def made_up(epsilon: float, error: float) -> tuple[str | None, Many]:
     return None, each(one)
 
 
-PEERS = {
-    f.__name__: f
-    for f in (qif_planar, qif_geometric, opendp_laplace, maskmypy_donut, privkit_planar, location_guard, made_up)
-}
+PEERS = {f.__name__: f for f in (qif_planar, opendp_laplace, maskmypy_donut, privkit_planar, location_guard, made_up)}
 
 
 def main(name: str, epsilon: float, error: float) -> None:

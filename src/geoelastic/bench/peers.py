@@ -153,7 +153,8 @@ def noise_adversary(noise: FloatArray, prior: Prior) -> float:
     The strategy comes from one half of the noise, the error from the other: a guess that fits chance gains nothing.
     """
     side = float(np.hypot(*noise.T).mean()) / _SQUARES
-    learned, judged = (_noise_channel(half, prior, side) for half in (noise[0::2], noise[1::2]))
+    reach = float(np.quantile(np.abs(noise).max(axis=1), 0.999))
+    learned, judged = (_noise_channel(half, prior, side, reach) for half in (noise[0::2], noise[1::2]))
     guess = euclidean_error(learned, prior).strategy
     error = np.zeros(prior.n_places)
     for part, block in judged.blocks():
@@ -163,9 +164,8 @@ def noise_adversary(noise: FloatArray, prior: Prior) -> float:
     return float(prior.weights @ error)
 
 
-def _noise_channel(noise: FloatArray, prior: Prior, side: float) -> Channel:
+def _noise_channel(noise: FloatArray, prior: Prior, side: float, reach: float) -> Channel:
     """K(x)(z) over squares: what of the noise falls into each from x; what is far off falls into those at the edge."""
-    reach = float(np.quantile(np.abs(noise).max(axis=1), 0.999))
     low = prior.xy.min(axis=0) - reach
     count = np.ceil((prior.xy.max(axis=0) + reach - low) / side).astype(np.int64)
     matrix = np.empty((prior.n_places, int(count.prod())))
