@@ -134,11 +134,14 @@ def test_outlines_of_a_metric():
     fence = np.zeros(24, dtype=np.int32)
     fence[[7, 8, 13]] = 1
     fence[[16, 17]] = 2
-    metric = SimpleNamespace(grid=grid, fence=fence, locations=SimpleNamespace(owner=np.arange(24).reshape(4, 6)))
+    metric = SimpleNamespace(
+        grid=grid, totals={"fences": 2}, fence_members=lambda number: np.flatnonzero(fence == number),
+        leaves=lambda some: (some // 6, some % 6, np.ones(some.size, np.int32)),
+    )  # fmt: skip
     outlines = fence_outlines(metric)
     cells = [fences_to_cells(grid, outline) for outline in outlines]
     np.testing.assert_array_equal(cells[0].ravel() + 2 * cells[1].ravel(), fence)
-    assert fence_outlines(SimpleNamespace(grid=grid, fence=0 * fence, locations=metric.locations)) == []
+    assert fence_outlines(SimpleNamespace(grid=grid, totals={"fences": 0})) == []
 
 
 def test_no_fences_is_no_fence():
