@@ -15,6 +15,7 @@ from scipy import sparse
 
 from geoelastic.area import Area
 from geoelastic.errors import InputError
+from geoelastic.evaluation import adversary
 from geoelastic.evaluation.adversary import binary_error, euclidean_error, loss_error
 from geoelastic.evaluation.attacks import own_prior_error, repeated_reports, worst_case
 from geoelastic.evaluation.channel import Channel, Outputs, channel_from_matrix
@@ -82,6 +83,29 @@ def test_distance_loss_equals_brute_force(case: Any) -> None:
     euclid = np.hypot(*(prior.xy[:, None] - prior.xy[None]).transpose(2, 0, 1))
     same = loss_error(make_channel(matrix, row_of_place), prior, euclid)
     assert euclidean_error(make_channel(matrix, row_of_place), prior).overall == pytest.approx(same.overall)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-60], ids=["likely", "hardly ever"])
+def test_ruling_guesses_out_loses_none(scale: float) -> None:
+    """Places over 6 km, in many groups of both sizes: the strategy is that of the table of all losses.
+
+    Half of the outputs have probabilities (up to `scale`) that 32 bits cannot hold.
+    """
+    rng = np.random.default_rng(4)
+    xy, weights = rng.uniform(-3000, 3000, (300, 2)), rng.dirichlet(np.ones(300))
+    reports = rng.uniform(-4000, 4000, (400, 2))
+    apart = np.hypot(*(xy[:, None] - reports[None]).transpose(2, 0, 1))
+    matrix = np.exp(-apart / rng.uniform(50, 2000, 400))
+    matrix[:, ::2] *= scale
+    matrix /= matrix.sum(axis=1)[:, None]
+    prior, channel = make_prior(xy, weights), make_channel(matrix, np.arange(300))
+    got = euclidean_error(channel, prior)
+    want = loss_error(channel, prior, np.hypot(*(xy[:, None] - xy[None]).transpose(2, 0, 1)))
+    assert np.array_equal(got.strategy, want.strategy)
+    assert got.per_place == pytest.approx(want.per_place, rel=1e-12)
+    near = [adversary._neighbourhoods(channel, prior, xy, side) for side in adversary._GROUPS_M]
+    kept = [len(adversary._likely(matrix[:, [z]], matrix[:, [z]].max(axis=0), near, 300)) for z in range(0, 400, 7)]
+    assert np.median(kept) < 60, "hardly any guess is ruled out"
 
 
 def test_k_equal_places_in_one_cell_err_with_one_minus_one_over_k() -> None:

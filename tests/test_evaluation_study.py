@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import importlib
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,17 @@ import pytest
 from click.testing import CliRunner
 from scipy import sparse
 
+from geoelastic.bench import reproduce as bench_reproduce
 from geoelastic.cli import main
 from geoelastic.errors import FileError, InputError, OutsideError
+from geoelastic.evaluation import frontier
 from geoelastic.evaluation.adversary import binary_error, euclidean_error
-from geoelastic.evaluation.areas import PAPER_AREAS, StudyArea
+from geoelastic.evaluation.areas import PAPER_AREAS, StudyArea, read_areas
 from geoelastic.evaluation.as_run import elastic_as_run, laplace_as_run
 from geoelastic.evaluation.calibration import laplace_epsilons
 from geoelastic.evaluation.claims import judge_claims, judge_counts
 from geoelastic.evaluation.elastic import (
+    _distances,
     cells_in,
     distance_table,
     elastic_channel,
@@ -29,19 +33,23 @@ from geoelastic.evaluation.elastic import (
     mechanism_channel,
     paper_channel,
 )
+from geoelastic.evaluation.frontier_figure import frontier_png
 from geoelastic.evaluation.homes import home_recovery, lattice_gap
 from geoelastic.evaluation.laplace import laplace_channel
+from geoelastic.evaluation.maps import AS_IN_THE_PAPER
 from geoelastic.evaluation.prior import Prior, prior_from_checkins
-from geoelastic.evaluation.reproduce import reproduce
+from geoelastic.evaluation.reproduce import TODAY, reproduce
 from geoelastic.evaluation.stages import Stages, digest_of, plain
 from geoelastic.evaluation.study import AreaStudy, Study, five_numbers, run_study
 from geoelastic.evaluation.utility import measure_utility
 from geoelastic.fences import disc
+from geoelastic.levels import UNREACHABLE, level_to_units
 from geoelastic.mass import Mass, mass_from_quality
 from geoelastic.mechanism import ElasticMechanism
 from geoelastic.metric import build_metric
 from geoelastic.metric.sharpen import sharpen
-from geoelastic.quality import quality_from_source
+from geoelastic.opening import load
+from geoelastic.quality import quality_from_source, synthetic_quality
 from geoelastic.sources.checkins import read_checkins
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -315,6 +323,78 @@ def test_homes_and_gap_on_a_small_map(metric: Any) -> None:
     assert lattice_gap(metric, area, side=3).ratio >= 1
     with pytest.raises(InputError, match="must lie on the map"):
         home_recovery(metric, StudyArea("far", 40.0, 2.0, 2))
+
+
+@pytest.mark.parametrize("cut", [None, 2.0])
+def test_distances_found_together_are_those_found_alone(metric: Any, cut: float | None) -> None:
+    """More sources than share one search, in no order, some of them behind a fence."""
+    fenced = metric.with_fences([disc(*ORIGIN, 250)])
+    some = np.random.default_rng(2).permutation(fenced.n)[:300]
+    assert (fenced.fence[some] > 0).any()
+    seen = 0
+    for numbers, units in _distances(fenced, some, cut, workers=2):
+        for k, row in zip(numbers, units, strict=True):
+            alone = fenced.distance_units_from(int(some[k]), cut)  # what it met beyond the cut is not settled
+            most = UNREACHABLE if cut is None else level_to_units(cut)
+            assert np.array_equal(row, np.where(alone <= most, alone, UNREACHABLE))
+            seen += 1
+    assert seen == len(some)
+
+
+def test_the_frontier_on_a_small_map(metric: Any, files: Path, tmp_path: Path) -> None:
+    """Rows of every kind, planar Laplace of equal error, nothing twice; no report leaves the prior's best guess."""
+    sharp = sharpen(metric)
+    areas = read_areas(files / "areas.geojson")
+    checkins = read_checkins(files / "checkins.txt")
+    priors = [prior_from_checkins(area.cut(checkins), metric.grid) for area in areas]
+    ours = [frontier.sharpened(sharp, "digest", 300, 2)]
+    stages = Stages(tmp_path)
+    first = frontier.area_rows(areas[0], priors[0], ours, stages)
+    epsilon = 2 / first[0]["error_m"]
+    every = [*ours, *frontier.baselines(metric.grid, [epsilon], np.full(metric.grid.shape, 50.0))]
+    rows = [row for a, prior in zip(areas, priors, strict=True) for row in frontier.area_rows(a, prior, every, stages)]
+    assert sum(entry["found"] for entry in stages.log) == 2  # ours and no report, in the first area
+    assert [row["mechanism"] for row in rows[:3]] == ["elastic", "planar Laplace", "grid"]
+    ratio = frontier.equal_utility(rows)[0]
+    assert ratio["error_m"] == pytest.approx(1, abs=0.02)
+    nothing = rows[len(rows) // 2 - 1]
+    apart = np.hypot(*(priors[0].xy[:, None] - priors[0].xy[None]).transpose(2, 0, 1))
+    guess = int(np.argmin(priors[0].weights @ apart))
+    assert nothing["adversary_median_m"] == round(float(np.median(priors[0].per_user(apart[:, guess]))))
+    assert nothing["error_m"] is None
+    assert all(row["adversary_worst_tenth_m"] <= row["adversary_median_m"] for row in rows)
+    channel = mechanism_channel(ElasticMechanism(sharp), priors[0])
+    assert frontier.point(channel, priors[0])["adversary_median_m"] == first[0]["adversary_median_m"]
+    assert frontier_png(rows, "nobody")[:4] == b"\x89PNG"
+
+
+def test_both_parts_of_a_reproduction(files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a small map in place of Paris: reports of both parts, from what is built as in the paper and by default."""
+    module = sys.modules["geoelastic.evaluation.reproduce"]
+    plain_map = load(files / "map.geoelastic")
+    built = []
+
+    def paris(source: Any, size_km: float, **build: bool) -> Study:
+        built.append(build)
+        checkins, areas = read_checkins(files / "checkins.txt"), read_areas(files / "areas.geojson")
+        chosen = plain_map if build else sharpen(plain_map)
+        return Study(chosen, f"map {sorted(build)}", checkins, "some", areas)
+
+    monkeypatch.setattr(module.RealData, "require", lambda self, names: None)
+    monkeypatch.setattr(module, "_paris_study", paris)
+    monkeypatch.setattr(module, "synthetic_quality", lambda name: synthetic_quality(name, rows=80, cols=80))
+    monkeypatch.setattr(module, "beyond", lambda study, result, stages: {})
+    done = reproduce(tmp_path, tmp_path / "out", san_francisco=False)
+    assert built == [AS_IN_THE_PAPER, {}]
+    assert set(done) == {"seconds", "paris", "paris today", "commuters today"}
+    assert "paper-run" in done["paris"]["result"]["areas"]["dense"]["mechanisms"]
+    for name in ("paris today", "commuters today"):
+        for area in done[name]["result"]["areas"].values():
+            assert set(area["mechanisms"]) == {*TODAY, "laplace=sharpened"}
+            assert "sharpened_m" in area["errors"]
+    recorded = bench_reproduce.figures(done, {"wall_s": 60, "cpu_s": 90, "peak_GB": 1.0, "found": 0})
+    assert "| paris today | dense | sharpened |" in recorded["parts"]["paris-today"]
+    assert bench_reproduce.summary(recorded["rows"])[0][2] == "1.0 min (90 s of processor time), 1.0 GB"
 
 
 def test_reproduce_says_what_is_missing(tmp_path: Path) -> None:

@@ -4,7 +4,8 @@
 A module has ``run(*, progress: bool) -> {"rows": [plain data, ...], "text": a Markdown table}``, and maybe options of
 its own; the first line of its docstring is its title. Recording is done here, once for all of them. A module may also
 
-- return ``"parts": {name: Markdown}``, which pages show one by one (`_pages`);
+- return ``"parts": {name: Markdown}``, which pages show one by one (`_pages`), and ``"images": {name: bytes}``, which
+  are kept in ``docs/img``;
 - have ``summary(rows) -> [(what, set out for, measured), ...]``, its lines in the table of ``docs/measured.md``.
 """
 

@@ -7,7 +7,8 @@ A place of a page is marked by comments, in a line or around lines of their own:
     <!-- end -->
     <!-- measured: limit/gap -->1.08<!-- end -->      one of its `parts`, and nothing else
 
-What stands between them is written anew from the record. A page that does not say what the record says fails a test.
+What stands between them is written anew from the record, or says that there is none yet. A page that says anything
+else fails a test.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def filled(text: str, record: Mapping[str, dict[str, Any]], page: str = "the pag
         opening, name, part, _, closing = match.groups()
         entry = record.get(name)
         if entry is None or "noted" in entry:
-            raise InputError(f"{page} shows '{name}', which is not in the record: geoelastic bench {name} --write")
+            return f"{opening}*not recorded yet: `geoelastic bench {name} --write`*{closing}"
         if part is None:
             return f"{opening}\n{entry['text']}\n\n{_circumstances(entry)}\n{closing}"
         if part not in entry["parts"]:

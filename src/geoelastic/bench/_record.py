@@ -72,6 +72,9 @@ def keep(
     }
     path = docs / "measured" / f"{name}.json"
     path.parent.mkdir(exist_ok=True)
+    for image, picture in result.get("images", {}).items():
+        (docs / "img").mkdir(exist_ok=True)
+        write_bytes(docs / "img" / image, picture)
     content = json.dumps(entry, indent=1, ensure_ascii=False, allow_nan=False, default=_plain)
     write_bytes(path, (content + "\n").encode())
     return path

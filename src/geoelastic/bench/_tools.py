@@ -22,7 +22,7 @@ from ..mechanism import ElasticMechanism
 from ..metric import build_metric
 from ..quality import synthetic_quality
 
-__all__ = ["Spawned", "Timed", "markdown", "peak_gb", "spawn", "synthetic_mass", "timed", "warm_up"]
+__all__ = ["Spawned", "Timed", "data_folder", "markdown", "peak_gb", "spawn", "synthetic_mass", "timed", "warm_up"]
 
 Value = TypeVar("Value")
 
@@ -67,6 +67,11 @@ def spawn(command: Sequence[str], **environment: str) -> Spawned:
     return Spawned(time.perf_counter() - begin, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, out)
 
 
+def data_folder() -> Path:
+    """Where real data lie: the folder in GEOELASTIC_DATA, or beside the project."""
+    return Path(os.environ.get("GEOELASTIC_DATA", "../shared/data"))
+
+
 def peak_gb() -> float:
     """The most memory this process has held so far."""
     unit = 1 if sys.platform == "darwin" else 1024
@@ -103,6 +108,8 @@ def markdown(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def _shown(value: Any) -> str:
+    if value is None:
+        return ""
     if isinstance(value, float):
         return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

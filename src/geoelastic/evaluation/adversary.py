@@ -13,10 +13,12 @@ guess is the place with the largest prior there, any of them when k are equal (s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
 from ..errors import InputError
@@ -26,8 +28,13 @@ from .prior import Prior
 
 __all__ = ["AdversaryError", "binary_error", "euclidean_error", "loss_error"]
 
-#: side of the squares by which guesses are ruled out together: some hundred groups in a city
-_GROUP_M = 300.0
+#: sides of the squares by which guesses are ruled out together, one after the other: a hundred groups in a city, then
+#: parts of those that are left
+_GROUPS_M = (1000.0, 300.0)
+#: what rounding to 32 bits may make of a sum, many times over
+_ROUNDING = 1e-3
+#: an output this likely loses nothing that matters in 32 bits, which hold 1e-38
+_TINY = 1e-28
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +78,8 @@ def euclidean_error(channel: Channel, prior: Prior, *, guesses: FloatArray | Non
     at = prior.xy if guesses is None else guesses
     dx = prior.xy[:, None, 0] - at[None, :, 0]
     dy = prior.xy[:, None, 1] - at[None, :, 1]
-    return _optimal(channel, prior, np.hypot(dx, dy), _neighbourhoods(at))
+    near = [_neighbourhoods(channel, prior, at, side) for side in _GROUPS_M]
+    return _optimal(channel, prior, np.hypot(dx, dy), near)
 
 
 def loss_error(channel: Channel, prior: Prior, loss: FloatArray) -> AdversaryError:
@@ -81,60 +89,82 @@ def loss_error(channel: Channel, prior: Prior, loss: FloatArray) -> AdversaryErr
     """
     if loss.ndim != 2 or loss.shape[0] != prior.n_places or not np.all(np.isfinite(loss)):
         raise InputError(f"'loss' must be a finite table with {prior.n_places} rows, got shape {loss.shape}")
-    return _optimal(channel, prior, loss, None)
+    return _optimal(channel, prior, loss, ())
 
 
 @dataclass(frozen=True, eq=False)
 class _Neighbourhoods:
-    """Places grouped by squares: `group` of each place, one `member` of each group, its distance to the farthest."""
+    """Guesses grouped by squares: `group` of each, one member of each group, its distance to the farthest.
+
+    `slopes` (inputs, 3 x groups), 32 bits: by input the expected distance of each member, and how it grows when the
+    member moves east and north.
+    """
 
     group: IntArray
-    member: IntArray
     radius_m: FloatArray
+    slopes: npt.NDArray[np.float32]
 
 
-def _neighbourhoods(xy: FloatArray) -> _Neighbourhoods:
-    square = np.floor(xy / _GROUP_M)
-    off_centre = np.hypot(*(xy - (square + 0.5) * _GROUP_M).T)
+def _neighbourhoods(channel: Channel, prior: Prior, xy: FloatArray, side_m: float) -> _Neighbourhoods:
+    square = np.floor(xy / side_m)
+    off_centre = np.hypot(*(xy - (square + 0.5) * side_m).T)
     inwards = np.argsort(off_centre, kind="stable")  # the member of a group is its place nearest to the middle
     _, first, back = np.unique(square[inwards], axis=0, return_index=True, return_inverse=True)
     member, group = inwards[first], np.empty(len(xy), dtype=np.int64)
     group[inwards] = back.ravel()
     radius = np.zeros(len(member))
     np.maximum.at(radius, group, np.hypot(*(xy - xy[member[group]]).T))
-    return _Neighbourhoods(group, member, radius)
+    dx, dy = (xy[member][None, :, k] - prior.xy[:, None, k] for k in (0, 1))
+    away = np.hypot(dx, dy)
+    unit = np.where(away > 0, away, np.inf)  # at the place itself 0 is a slope of the distance as good as any
+    slopes = _membership(channel, prior) @ np.hstack([away, dx / unit, dy / unit])
+    return _Neighbourhoods(group, radius, np.asarray(slopes, dtype=np.float32))
 
 
-def _optimal(channel: Channel, prior: Prior, loss: FloatArray, near: _Neighbourhoods | None) -> AdversaryError:
+def _optimal(channel: Channel, prior: Prior, loss: FloatArray, near: Sequence[_Neighbourhoods]) -> AdversaryError:
     cost = np.asarray(_membership(channel, prior) @ loss)
-    weight = np.asarray(_membership(channel, prior).sum(axis=1), dtype=np.float64)
     strategy = np.zeros(channel.outputs.n, dtype=np.int64)
     guessed = np.zeros((channel.n_inputs, loss.shape[1]))
     for part, whole in channel.blocks():
-        possible = np.flatnonzero(whole.any(axis=0))  # for a report that nobody makes any guess will do
+        top = whole.max(axis=0)
+        possible = np.flatnonzero(top)  # for a report that nobody makes any guess will do
         if not len(possible):
             continue
-        block = whole[:, possible]
-        likely = np.arange(loss.shape[1]) if near is None else _likely(block, cost, weight, near)
+        block = whole if len(possible) == whole.shape[1] else whole[:, possible]
+        likely = _likely(block, top[possible], near, loss.shape[1])
         guess = likely[np.argmin(block.T @ cost[:, likely], axis=1)]
         strategy[part.start + possible] = guess
         used, column = np.unique(guess, return_inverse=True)
-        choice = sparse.csr_array((np.ones(len(guess)), (np.arange(len(guess)), column)), shape=(len(guess), len(used)))
+        choice = np.zeros((len(guess), len(used)))
+        choice[np.arange(len(guess)), column] = 1
         guessed[:, used] += block @ choice
     per_place = np.einsum("ph,ph->p", guessed[channel.row_of_place], loss)
     return AdversaryError(per_place, float(prior.weights @ per_place), strategy)
 
 
-def _likely(block: FloatArray, cost: FloatArray, weight: FloatArray, near: _Neighbourhoods) -> IntArray:
-    """Guesses that can be optimal for some output of the block.
+def _likely(block: FloatArray, top: FloatArray, near: Sequence[_Neighbourhoods], guesses: int) -> IntArray:
+    """Guesses that can be optimal for some output of the block; `top` is the largest probability of each output.
 
-    Moving a guess by r metres changes its expected distance by at most r times the probability of the output: a group
-    whose member is worse than the best member by more than its radius holds no optimal guess. Nothing is lost.
+    The expected distance of a guess is convex in where it is: r metres from a member it is at least the member's less
+    r times its slope there. A group in which that is more than the best member's holds no optimal guess. Nothing is
+    lost: what 32 bits cannot tell counts as possible.
     """
-    at_member = block.T @ cost[:, near.member]
-    least = at_member - (block.T @ weight)[:, None] * near.radius_m
-    best = at_member.min(axis=1) * (1 + 1e-9)
-    return np.flatnonzero(np.any(least <= best[:, None], axis=0)[near.group])
+    likely = np.arange(guesses)
+    if not near:
+        return likely
+    # a factor changes no guess: where probabilities would vanish in 32 bits, they are brought to at most 1
+    scaled = (block if top.min() > _TINY else block / top).astype(np.float32).T
+    for groups in near:
+        open_ = np.unique(groups.group[likely])
+        k, count = len(open_), groups.slopes.shape[1] // 3
+        found = scaled @ groups.slopes[:, np.concatenate([open_, open_ + count, open_ + 2 * count])]
+        at_member, slope = found[:, :k], np.hypot(found[:, k : 2 * k], found[:, 2 * k :])
+        least = at_member - slope * groups.radius_m[open_].astype(np.float32)
+        best = at_member.min(axis=1) * (1 + _ROUNDING)
+        kept = np.zeros(count, dtype=bool)
+        kept[open_[np.any(least - _ROUNDING * at_member <= best[:, None], axis=0)]] = True
+        likely = likely[kept[groups.group[likely]]]
+    return likely
 
 
 def _membership(channel: Channel, prior: Prior) -> Any:

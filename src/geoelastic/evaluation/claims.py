@@ -45,7 +45,7 @@ def judge_claims(study: dict[str, Any]) -> list[Claim]:
         if mechanism in city["mechanisms"] and pair in city["mechanisms"]:
             sides = [a["mechanisms"][m] for a in (city, suburb) for m in (mechanism, pair)]
             claims += _calibration(study["calibration"][mechanism], sides[0]["expected_m"], mechanism)
-            if errors is not None:
+            if errors in city["errors"]:
                 inside, outside = (np.asarray(a["errors"][errors]) for a in (city, suburb))
                 claims += _noise(inside, outside, study["epsilons"][mechanism], mechanism)
             claims += _binary(sides, mechanism)

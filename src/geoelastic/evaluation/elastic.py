@@ -7,7 +7,7 @@ part, computed once (whole units of level, exact). The weights are the mechanism
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .. import _kernels as kernels
 from ..errors import InputError, require_positive
 from ..levels import UNREACHABLE, FloatArray, IntArray, level_to_units
 from ..mechanism.elastic import ElasticMechanism
@@ -70,42 +71,64 @@ def distance_table(
 ) -> DistanceTable:
     """Distances from the location of every place of the prior. The places must lie on the metric's grid."""
     inputs, rows = np.unique(_locations_of(metric, prior), return_inverse=True)
-
-    def on_threads(one: Callable[[int], None]) -> None:
-        with ThreadPoolExecutor(workers) as pool, progress_bar("distances", len(inputs), show=progress) as bar:
-            for done, _ in enumerate(pool.map(one, range(len(inputs))), start=1):
-                bar.update(done)
-
-    units, columns = _near(metric, inputs, cut, on_threads) if cut is not None else _all(metric, inputs, on_threads)
-    units.setflags(write=False)
-    return DistanceTable(metric, inputs, rows, units, columns, cut)
-
-
-def _all(metric: AnyMetric, inputs: IntArray, on_threads: Any) -> tuple[npt.NDArray[np.int32], IntArray]:
-    units = np.empty((len(inputs), metric.n), dtype=np.int32)
-
-    def fill(r: int) -> None:
-        units[r] = metric.distance_units_from(int(inputs[r]))
-
-    on_threads(fill)
-    return units, np.arange(metric.n)
-
-
-def _near(metric: AnyMetric, inputs: IntArray, cut: float, on_threads: Any) -> tuple[npt.NDArray[np.int32], IntArray]:
-    """Distances up to `cut`, and the locations that are that near to some input."""
     found: dict[int, tuple[IntArray, npt.NDArray[np.int32]]] = {}
-
-    def fill(r: int) -> None:
-        units = metric.distance_units_from(int(inputs[r]), cut)
-        near = np.flatnonzero(units < UNREACHABLE)
-        found[r] = near, units[near]
-
-    on_threads(fill)
-    columns = np.unique(np.concatenate([near for near, _ in found.values()]))
+    for some, units in _distances(metric, inputs, cut, workers=workers, progress=progress):
+        near = np.flatnonzero((units < UNREACHABLE).any(axis=0)) if cut is not None else np.arange(metric.n)
+        found.update((int(r), (near, row)) for r, row in zip(some, units[:, near], strict=True))
+    columns = np.arange(metric.n) if cut is None else np.unique(np.concatenate([near for near, _ in found.values()]))
     table = np.full((len(inputs), len(columns)), UNREACHABLE, dtype=np.int32)
-    for r, (near, units) in found.items():
+    for r in range(len(inputs)):
+        near, units = found.pop(r)
         table[r, np.searchsorted(columns, near)] = units
-    return table, columns
+    table.setflags(write=False)
+    return DistanceTable(metric, inputs, rows, table, columns, cut)
+
+
+def _distances(
+    metric: AnyMetric, locations: IntArray, cut: float | None, *, workers: int, progress: bool = False
+) -> Iterator[tuple[IntArray, npt.NDArray[np.int32]]]:
+    """Whole distances from `locations` to all, some sources at a time: (their numbers in `locations`, a row each).
+
+    Sources that lie side by side share a search, which takes a third of the time of one each.
+    """
+    whole = metric.whole()
+    fenced = whole.fence[locations] > 0
+    alone = np.flatnonzero(fenced)  # inside a fence distances are 0, outside there are none: no search
+    free = np.flatnonzero(~fenced)
+    free = free[np.argsort(_along_a_curve(whole.xy[locations[free]]), kind="stable")]
+    groups = [free[k : k + kernels.TOGETHER] for k in range(0, len(free), kernels.TOGETHER)]
+    far = UNREACHABLE if cut is None else level_to_units(cut) + 1
+
+    def search(some: IntArray) -> npt.NDArray[np.int32]:
+        graph = whole.graph
+        space = kernels.tide_workspace(graph.n, graph.index.size, graph.buckets)
+        sources = locations[some].astype(np.int32)
+        region, lanes = kernels.tide(
+            graph.start, graph.index, graph.weight, sources, np.int64(far), kernels.lane_kind(far), *space
+        )
+        near = lanes.reshape(len(region), kernels.TOGETHER)[:, : len(some)].T
+        units = np.full((len(some), graph.n), UNREACHABLE, dtype=np.int32)
+        units[:, region] = np.where(near >= far, UNREACHABLE, near)
+        return units
+
+    with ThreadPoolExecutor(workers) as pool, progress_bar("distances", len(locations), show=progress) as bar:
+        done = 0
+        for first in range(0, len(groups), workers):
+            part = groups[first : first + workers]
+            for some, units in zip(part, pool.map(search, part), strict=True):
+                yield some, units
+                bar.update(done := done + len(some))
+    for r in alone:
+        yield np.array([r]), whole.distance_units_from(int(locations[r]), cut)[None]
+
+
+def _along_a_curve(xy: FloatArray) -> IntArray:
+    """Where each point comes in Morton's order, by steps of 50 m: what is near in it is near on the map."""
+    step = np.floor((xy - xy.min(axis=0, initial=0)) / 50).astype(np.int64)
+    place = np.zeros(len(xy), dtype=np.int64)
+    for bit in range(20):
+        place |= ((step[:, 0] >> bit) & 1) << (2 * bit) | ((step[:, 1] >> bit) & 1) << (2 * bit + 1)
+    return place
 
 
 def _locations_of(metric: AnyMetric, prior: Prior) -> IntArray:
@@ -237,25 +260,20 @@ def _normalised(name: str, table: DistanceTable, weights: Any, outputs: Outputs,
 
 def expected_errors(
     metric: AnyMetric, locations: IntArray, *, output: str | FloatArray = "mass", cut: float | None = None,
-    workers: int = 2, progress: bool = False,
+    sharpened: bool = False, workers: int = 2, progress: bool = False,
 ) -> FloatArray:  # fmt: skip
     """Expected metres between the centre of each of `locations` and its report over the whole map: the paper's E(x).
 
-    With a `cut` nothing is reported beyond that level, as in the paper's program (no guarantee).
+    With a `cut` nothing is reported beyond that level, as in the paper's program (no guarantee). `sharpened`: the
+    metric is the one that a certified relief lets reports go by, and all of its distances count.
     """
     outputs, measure = _outputs(metric), output_measure(metric.whole(), output)
-    half = make_weights(HALF)
-    beyond = None if cut is None else _weight_by_units(half, level_to_units(cut))
+    weights = make_weights(WHOLE if sharpened else HALF)
     result = np.empty(len(locations))
-
-    def one(k: int) -> None:
-        units = metric.distance_units_from(int(locations[k]), cut)
+    for some, units in _distances(metric, locations, cut, workers=workers, progress=progress):
         farthest = int(units.max(where=units < UNREACHABLE, initial=0))
-        weight_of = _weight_by_units(half, farthest) if beyond is None else beyond
-        row = measure * weight_of[np.minimum(units, len(weight_of) - 1)]
-        result[k] = expected_distance((row / row.sum())[None, :], metric.xy[locations[k]][None, :], outputs)[0]
-
-    with ThreadPoolExecutor(workers) as pool, progress_bar("errors", len(locations), show=progress) as bar:
-        for done, _ in enumerate(pool.map(one, range(len(locations))), start=1):
-            bar.update(done)
+        weight_of = _weight_by_units(weights, farthest if cut is None else level_to_units(cut))
+        rows = measure * weight_of[np.minimum(units, len(weight_of) - 1)]
+        rows /= rows.sum(axis=1)[:, None]
+        result[some] = expected_distance(rows, metric.xy[locations[some]], outputs)
     return result

@@ -38,6 +38,10 @@ LABELS = {
     "guard-medium": ("Location Guard medium", "#ee8a6a"),
     "guard-high": ("Location Guard high", "#c43d17"),
 }
+#: expected errors of each location: (label, colour); maps show the last that there is
+_ERRORS = {
+    "paper_m": ("cut*", "#1b6ca8"), "elastic_m": ("by mass", "#2e933c"), "sharpened_m": ("sharpened", "#0f7b6c"),
+}  # fmt: skip
 
 
 def save_figure(figure: Any, folder: Path, name: str) -> list[str]:
@@ -70,7 +74,8 @@ def maps(metric: AnyMetric, study: dict[str, Any], area_cells: Sequence[Any]) ->
     for k, (cells, part) in enumerate(zip(area_cells, study["areas"].values(), strict=True), start=1):
         found = part["errors"]
         step = int(found["step"])
-        for r, c, value in zip(found["row"], found["col"], found["elastic_m"], strict=True):
+        key = [key for key in _ERRORS if key in found][-1]
+        for r, c, value in zip(found["row"], found["col"], found[key], strict=True):
             errors[r : r + step, c : c + step] = value
         inside.ravel()[cells] = k
     region = (inside[rows, cols],)
@@ -79,7 +84,7 @@ def maps(metric: AnyMetric, study: dict[str, Any], area_cells: Sequence[Any]) ->
     left, right = figure.subplots(1, 2)
     mass = Picture(grid, shown, "Privacy mass m(x)", "mass per cell", log=True, regions=region, credit=credit)
     draw_picture(left, mass)
-    note = "elastic mechanism, output by mass"
+    note = f"elastic mechanism, {_ERRORS[key][0]}"
     error = Picture(
         grid, errors[rows, cols], "Expected error E(x)", "metres", log=True, regions=region, note=note, credit=credit,
         backdrop=np.zeros(grid.shape),
@@ -93,8 +98,9 @@ def error_boxes(study: dict[str, Any]) -> Any:
     names = list(study["areas"])
     groups = [
         (f"{name}\n{label}", study["areas"][name]["errors"][key], colour)
-        for key, label, colour in (("paper_m", "cut*", "#1b6ca8"), ("elastic_m", "by mass", "#2e933c"))
+        for key, (label, colour) in _ERRORS.items()
         for name in names
+        if key in study["areas"][name]["errors"]
     ]
     return _boxes(groups, "Expected error E(x) of each location", "metres", log=True)
 

@@ -1,85 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reproduce`: section 5 of the paper from raw files in one resumable run, and San Francisco as a second city.
+"""`reproduce`: section 5 of the paper from raw files in one resumable run, and the same for what is built today.
 
-The data folder holds the files of `INPUTS`. There is no full OpenStreetMap extract of Paris among them, so the quality
-of Paris comes from a census of homes and from points of restaurants and venues; no check-in is used for it.
+The first part is the paper as it was run: metrics on the ground as it is, its mechanism and its claims, in Paris and
+its suburb and, as a second city, in San Francisco. The second part is the default build, redrawn, raised and sharpened,
+on the same check-ins, and on made-up commuters in a made-up city, whose homes and workplaces are all there is to know.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..area import Area
-from ..errors import FileError
-from ..levels import FloatArray
 from ..mass import mass_from_quality
 from ..metric import build_metric
 from ..opening import load
-from ..quality import Quality, quality_from_osm, quality_from_points, quality_from_source
-from ..sources.checkins import read_checkins
-from ..store.atomic import write_bytes
+from ..quality import synthetic_quality
+from ..sources.checkins import Checkins
 from .areas import PAPER_AREAS, StudyArea
 from .claims import judge_claims, judge_counts
-from .evaluate import beyond, publish
+from .commuters import synthetic_commuters
+from .evaluate import beyond, default_areas, publish
+from .maps import AS_IN_THE_PAPER, INPUTS, SF_BOX, RealData
 from .stages import METRIC, Stages, file_digest
 from .study import Study, run_study
 
-__all__ = ["INPUTS", "reproduce"]
+__all__ = ["COMMUTERS", "INPUTS", "TODAY", "reproduce"]
 
-PARIS = (48.8567, 2.3487)
-#: Paris proper is 105 km², a disc of 5.8 km; the census, restaurants and venues of this disc set the city's average
-CITY_RADIUS_M = 5600.0
-_SF_BOX = (37.769, -122.420, 37.798, -122.381)
-
-INPUTS = {
-    "homes": "paris/filosofi2019_200m_idf.csv",
-    "restaurants": "paris/osm_restaurants_idf_oct2022.tsv",
-    "venues": "paris/wof_venues_idf_2017.csv",
-    "paris_checkins": "checkins/gowalla_paris_30km.txt",
-    "sf_map": "osm/sf_downtown_2023.osm.pbf",
-    "sf_checkins": "checkins/gowalla_sf_latlon.csv",
-}
-
-_RECIPE = """# Greater Paris: households / 20 + 3 x (restaurants + venues)
-name = "paris"
-about = "Households of a 200 m census grid / 20, plus three for every restaurant and venue."
-
-[area]
-center = [48.8567, 2.3487]
-size_km = {size_km}
-cell_m = 100
-
-[[layer]]
-name = "homes"
-source = '{homes}'
-lat = "lat"
-lon = "lon"
-value = "men"
-weight = 0.05
-side_m = 200
-side_crs = "EPSG:3035"
-credit = "INSEE, Filosofi 2019"
-
-[[layer]]
-name = "restaurants"
-source = '{restaurants}'
-lat = "Lat"
-lon = "Lon"
-where = [{{ column = "Endyear", equals = 2022 }}]
-weight = 3
-credit = "© OpenStreetMap contributors, ODbL 1.0"
-
-[[layer]]
-name = "venues"
-source = '{venues}'
-class_column = "class"
-where = [{{ column = "nstack", at_most = 20 }}]
-weight = 3
-credit = "Who's On First"
-"""
+#: what the default build is compared with; planar Laplace of its utility besides
+TODAY = ("sharpened", "guard-medium", "guard-high", "grid-2km", "density")
+COMMUTERS = 120
 
 _NOTES = (
     "Gowalla: Cho, Myers, Leskovec, KDD 2011. Brightkite is not among the data; its reader is tested on its format. "
@@ -100,95 +54,99 @@ _NOTES = (
 )
 
 
+_SF_NOTES = (
+    "These check-ins name no user and no place: a place is a 50 m cell with check-ins, every check-in counts, and "
+    "box plots are over places.",
+    "The map is 3.4 x 3.2 km: mechanisms over a metric report inside it, planar Laplace also outside.",
+)
+_TODAY_NOTES = (
+    "The default build: on a map redrawn for even crowds, edges raised until they bind, reports by all of the "
+    "distances that a certified relief allows. Planar Laplace has the utility of the first area.",
+)
+
+
 def reproduce(
     data: str | Path, folder: str | Path, *, size_km: float = 75, workers: int = 2, san_francisco: bool = True,
-    progress: bool = False,
+    parts: Sequence[str] = ("paper", "today"), progress: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
     """Everything from raw files to reports in `folder`; a second run finds what the first one finished."""
     begin = time.perf_counter()
-    data, out = Path(data), Path(folder)
-    needed = [k for k in INPUTS if san_francisco or not k.startswith("sf_")]
-    missing = [INPUTS[k] for k in needed if not (data / INPUTS[k]).is_file()]
-    if missing:
-        raise FileError(f"{data}: must hold {', '.join(missing)}")
-    keys = {k: file_digest(data / INPUTS[k]) for k in needed}
-    stages = Stages(out / "stages", show=progress)
-    results = {"paris": _paris(data, out, keys, stages, size_km, workers)}
-    if san_francisco:
-        results["san_francisco"] = _san_francisco(data, out, keys, stages, workers)
+    out = Path(folder)
+    source = RealData(Path(data), Stages(out / "stages", show=progress), workers)
+    source.require(("homes", "restaurants", "venues", "paris", *(("sf",) if san_francisco else ())))
+    results: dict[str, Any] = {}
+    if "paper" in parts:
+        results["paris"] = _paper_paris(source, out / "paris", size_km)
+        if san_francisco:
+            results["san_francisco"] = _city(source, _sf_study(source, **AS_IN_THE_PAPER), out / "san_francisco", None)
+    if "today" in parts:
+        paris = _paris_study(source, size_km)
+        results["paris today"] = _city(source, paris, out / "paris-today", TODAY)
+        if san_francisco:
+            results["san_francisco today"] = _city(source, _sf_study(source), out / "san_francisco-today", TODAY)
+        results["commuters today"] = _city(source, _commuters(source), out / "commuters-today", TODAY)
     return {"seconds": time.perf_counter() - begin, **results}
 
 
-def _metric(stages: Stages, name: str, key: Any, quality: Callable[[], Quality], city: Any, workers: int) -> Path:
-    """The metric of a quality, built and verified, or found from an earlier run.
-
-    On the ground as it is, as in the paper: with a map that is redrawn first, noise is less than its figures.
-    """
-    path = stages.path(f"metric {name}", key, ".geoelastic", source=METRIC)
-    start, found = time.perf_counter(), path.is_file()
-    if not found:
-        mass = mass_from_quality(quality(), city=city)
-        plain = build_metric(mass, cartogram=False, ascent=False, sharpen=False, workers=workers, progress=stages.show)
-        plain.save(path)
-    stages.note(f"metric {name}", time.perf_counter() - start, found)
-    return path
-
-
-def _paris(data: Path, out: Path, keys: dict[str, str], stages: Stages, size_km: float, workers: int) -> dict[str, Any]:
-    folder = out / "paris"
-    folder.mkdir(parents=True, exist_ok=True)
-    files = {k: (data / INPUTS[k]).resolve().as_posix() for k in ("homes", "restaurants", "venues")}
-    recipe = folder / "recipe.toml"
-    write_bytes(recipe, _RECIPE.format(size_km=size_km, **files).encode())
-    key = {"recipe": _RECIPE, "size_km": size_km, "city": CITY_RADIUS_M, **{k: keys[k] for k in files}}
-    path = _metric(stages, "paris", key, lambda: quality_from_source(recipe), (*PARIS, CITY_RADIUS_M), workers)
-    metric = load(path)
-    people = _people(data / INPUTS["homes"], metric.grid)
-    checkins = read_checkins(data / INPUTS["paris_checkins"])
-    study = Study(
-        metric, file_digest(path), checkins, keys["paris_checkins"], PAPER_AREAS, people=people, workers=workers,
-        progress=stages.show,
-    )  # fmt: skip
-    result = run_study(study, stages)
-    result |= beyond(study, result, stages)
-    result["metric"] = {"locations": metric.n, "certificate": metric.certificate}
-    result["stages"] = list(stages.log)
+def _paper_paris(source: RealData, folder: Path, size_km: float) -> dict[str, Any]:
+    study = _paris_study(source, size_km, **AS_IN_THE_PAPER)
+    result = _results(source, study, None)
     claims = judge_counts(result) + judge_claims(result)
     written = publish(study, result, folder, "Section 5 of the paper, Paris", claims=claims, notes=_NOTES)
     return {"files": written, "claims": [vars(c) for c in claims], "result": result}
 
 
-def _people(path: Path, grid: Any) -> FloatArray:
-    """Persons in each cell, from the same census."""
-    found = quality_from_points(
-        path, grid.area, grid.cell_m, lat="lat", lon="lon", weight="ind", side_m=200, side_crs="EPSG:3035"
-    )
-    return found.cells
+def _city(source: RealData, study: Study, folder: Path, mechanisms: Sequence[str] | None) -> dict[str, Any]:
+    """A study without the paper's claims; `mechanisms` are those of today, or None for all."""
+    result = _results(source, study, mechanisms)
+    names = " and ".join(area.name for area in study.areas)
+    notes = (*(_SF_NOTES if names == "San Francisco" else ()), *(_TODAY_NOTES if mechanisms else ()))
+    title = f"{names}, {'today' if mechanisms else 'as in the paper'}"
+    return {"files": publish(study, result, folder, title, claims=[], notes=notes), "result": result}
 
 
-def _san_francisco(data: Path, out: Path, keys: dict[str, str], stages: Stages, workers: int) -> dict[str, Any]:
-    folder = out / "san_francisco"
-    folder.mkdir(parents=True, exist_ok=True)
-    box = Area.from_bounds(*_SF_BOX)
-    key = {"box": _SF_BOX, "map": keys["sf_map"]}
-    path = _metric(
-        stages, "san francisco", key, lambda: quality_from_osm(data / INPUTS["sf_map"], box, 50), None, workers
-    )
+def _results(source: RealData, study: Study, mechanisms: Sequence[str] | None) -> dict[str, Any]:
+    before = len(source.stages.log)
+    result = run_study(study, source.stages, mechanisms=mechanisms)
+    if mechanisms is None:
+        result |= beyond(study, result, source.stages)
+    result["metric"] = {"locations": study.metric.n, "certificate": study.metric.certificate}
+    result["stages"] = source.stages.log[before:]
+    return result
+
+
+def _paris_study(source: RealData, size_km: float, **build: bool) -> Study:
+    path = source.paris(size_km, **build)
     metric = load(path)
+    return Study(
+        metric, file_digest(path), source.checkins("paris"), source.digest("paris_checkins"), PAPER_AREAS,
+        people=source.people(metric.grid), workers=source.workers, progress=source.stages.show,
+    )  # fmt: skip
+
+
+def _sf_study(source: RealData, **build: bool) -> Study:
+    path = source.san_francisco(**build)
+    box = Area.from_bounds(*SF_BOX)
     area = StudyArea("San Francisco", box.lat, box.lon, 0.9 * min(box.width_m, box.height_m) / 1000)
-    checkins = read_checkins(data / INPUTS["sf_checkins"])
-    study = Study(
-        metric, file_digest(path), checkins, keys["sf_checkins"], (area,), workers=workers, progress=stages.show
-    )
-    log_before = len(stages.log)
-    result = run_study(study, stages)
-    result |= beyond(study, result, stages)
-    result["metric"] = {"locations": metric.n, "certificate": metric.certificate}
-    result["stages"] = stages.log[log_before:]
-    notes = (
-        "These check-ins name no user and no place: a place is a 50 m cell with check-ins, every check-in counts, and "
-        "box plots are over places.",
-        "The map is 3.4 x 3.2 km: mechanisms over a metric report inside it, planar Laplace also outside.",
-    )
-    written = publish(study, result, folder, "San Francisco, downtown", claims=[], notes=notes)
-    return {"files": written, "result": result}
+    return Study(
+        load(path), file_digest(path), source.checkins("sf"), source.digest("sf_checkins"), (area,),
+        workers=source.workers, progress=source.stages.show,
+    )  # fmt: skip
+
+
+def _commuters(source: RealData, count: int = COMMUTERS) -> Study:
+    """Homes and workplaces of made-up people on a default build of the made-up city."""
+    path = source.stages.path("metric commuters", "synthetic:city", ".geoelastic", source=METRIC)
+    if not path.is_file():
+        build_metric(mass_from_quality(synthetic_quality("city")), workers=source.workers).save(path)
+    metric = load(path)
+    middle = metric.grid.area
+    people = synthetic_commuters(count, seed=1, days=1, lat=middle.lat, lon=middle.lon)
+    places = np.array([place for person in people for place in (person.home, person.work)])
+    user, place = np.repeat(np.arange(count), 2), np.arange(2 * count)
+    checkins = Checkins(
+        user, place, places[:, 0].copy(), places[:, 1].copy(), np.full(2 * count, "NaT", "datetime64[s]"),
+        tuple(str(k) for k in range(count)), tuple(str(k) for k in range(2 * count)), {"file": "made-up commuters"},
+    )  # fmt: skip
+    key = f"{count} made-up commuters, seed 1"
+    return Study(metric, file_digest(path), checkins, key, default_areas(metric), workers=source.workers)

@@ -10,9 +10,11 @@ others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import partial
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -82,6 +84,8 @@ class AreaStudy:
 
     def __init__(self, study: Study, area: StudyArea) -> None:
         self.study, self.area = study, area
+        self._table: DistanceTable | None = None
+        self._lock = Lock()
         cut = area.cut(study.checkins)
         x, y = study.metric.grid.area.to_xy(cut.lat, cut.lon)
         row, _ = study.metric.grid.xy_to_cell(x, y)
@@ -91,9 +95,18 @@ class AreaStudy:
         frame = ~study.metric.secret[study.metric.locations.owner.ravel()[self.prior.cell]]
         self.places_in_frame = int(frame.sum())
 
-    @cached_property
+    @property
     def table(self) -> DistanceTable:
-        return distance_table(self.study.metric, self.prior, workers=self.study.workers, progress=self.study.progress)
+        """Distances from every place, computed once: mechanisms are judged side by side."""
+        with self._lock:
+            if self._table is None:
+                options: dict[str, Any] = {"workers": self.study.workers, "progress": self.study.progress}
+                self._table = distance_table(self.study.metric, self.prior, **options)
+            return self._table
+
+    def forget_table(self) -> None:
+        """Half a gigabyte that the next area does not need."""
+        self._table = None
 
     def makers(self, epsilons: dict[str, float]) -> dict[str, Callable[[], Channel | AsRun]]:
         """Every mechanism by its name; `epsilons` for those that planar Laplace is calibrated to."""
@@ -141,8 +154,8 @@ class AreaStudy:
         spread = study.metric.mass / study.metric.locations.area_cells
         return density_snap_channel(self.prior, grid, spread[study.metric.locations.owner], people_min=1)
 
-    def errors(self) -> dict[str, Any]:
-        """The paper's E(x): expected error of every location on an even sub-lattice of the area, two mechanisms."""
+    def errors(self, mechanisms: Sequence[str]) -> dict[str, Any]:
+        """The paper's E(x): expected error of every location on an even sub-lattice of the area, by mechanism."""
         metric = self.study.metric
         cells = cells_in(metric, self.area)
         row, col = np.divmod(cells, metric.grid.cols)
@@ -150,13 +163,21 @@ class AreaStudy:
         keep = ((row - row.min()) % step == 0) & ((col - col.min()) % step == 0)
         owner = metric.locations.owner[row[keep], col[keep]]
         locations, back = np.unique(owner, return_inverse=True)
-        options: dict[str, Any] = {"workers": self.study.workers, "progress": self.study.progress}
-        cut = expected_errors(metric, locations, output="uniform", cut=2 * metric.l_top, **options)
-        sound = expected_errors(metric, locations, **options)
-        return {
-            "row": row[keep], "col": col[keep], "step": step,
-            "paper_m": cut[back], "elastic_m": sound[back], "locations": len(locations),
-        }  # fmt: skip
+        found = {"row": row[keep], "col": col[keep], "step": step, "locations": len(locations)}
+        asked: dict[str, tuple[AnyMetric, dict[str, Any]]] = {
+            "paper": (metric, {"output": "uniform", "cut": 2 * metric.l_top}),
+            "elastic": (metric, {}),
+        }
+        if metric.relief is not None:
+            lowered = reporting_metric(metric.whole())
+            asked["sharpened"] = (lowered, {"output": metric.relief.output, "sharpened": True})
+        for name, (over, options) in asked.items():
+            if name in mechanisms:
+                errors = expected_errors(
+                    over, locations, workers=self.study.workers, progress=self.study.progress, **options
+                )
+                found[f"{name}_m"] = errors[back]
+        return found
 
 
 def five_numbers(values: Any) -> dict[str, float]:
@@ -226,18 +247,30 @@ def run_study(study: Study, stages: Stages, *, mechanisms: Sequence[str] | None 
         results: dict[str, Any] = {}
         makers = part.makers({})
         chosen = [m for m in makers if mechanisms is None or m in mechanisms]
-        for name in chosen:
-            results[name] = _stage(study, stages, part, name, makers[name], None)
+        results |= _side_by_side(study, stages, part, {name: (makers[name], None) for name in chosen})
         if k == 0:
             calibration = {m: results[m]["laplace_epsilons"] for m in PAIRS if m in results}
             epsilons = {m: float(np.mean(list(found.values()))) for m, found in calibration.items()}
         pairs = part.makers(epsilons)
-        for name, epsilon in epsilons.items():
-            results[PAIRS[name]] = _stage(study, stages, part, PAIRS[name], pairs[PAIRS[name]], epsilon)
+        results |= _side_by_side(study, stages, part, {PAIRS[m]: (pairs[PAIRS[m]], e) for m, e in epsilons.items()})
         areas[part.area.name]["mechanisms"] = results
-        areas[part.area.name]["errors"] = stages.run(f"errors {part.area.name}", study.key(part.area), part.errors)
-        part.__dict__.pop("table", None)  # half a gigabyte that the next area does not need
+        areas[part.area.name]["errors"] = stages.run(
+            f"errors {part.area.name}", study.key(part.area) | {"of": chosen}, partial(part.errors, chosen)
+        )
+        part.forget_table()
     return {"areas": areas, "calibration": calibration, "epsilons": epsilons, "reference": study.areas[0].name}
+
+
+def _side_by_side(
+    study: Study,
+    stages: Stages,
+    part: AreaStudy,
+    todo: Mapping[str, tuple[Callable[[], Channel | AsRun], float | None]],
+) -> dict[str, Any]:
+    """The results of some mechanisms, as many at a time as there are workers."""
+    with ThreadPoolExecutor(study.workers) as pool:
+        found = pool.map(lambda name: _stage(study, stages, part, name, *todo[name]), todo)
+        return dict(zip(todo, found, strict=True))
 
 
 def _stage(

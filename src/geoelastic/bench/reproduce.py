@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Section 5 of the paper from raw files: as it was run, and for the default build of today.
+
+What `geoelastic reproduce` does, with its figures as rows: Paris and Nanterre, San Francisco, made-up commuters. Data
+are those of the folder in GEOELASTIC_DATA (``../shared/data`` if not set); a `folder` keeps reports and stages.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import Any
+
+from ..evaluation import mechanism_rows
+from ..evaluation.reproduce import reproduce
+from ._tools import data_folder, markdown, peak_gb, timed
+
+__all__ = ["figures", "run", "summary"]
+
+
+def run(*, progress: bool = False, folder: str | None = None, size_km: float = 75) -> dict[str, Any]:
+    """One row a part, area and mechanism; what all of it took; the paper's claims."""
+    kept = tempfile.TemporaryDirectory() if folder is None else nullcontext(folder)
+    with kept as place:
+        done = timed(lambda: reproduce(data_folder(), place, size_km=size_km, progress=progress))
+    stages = [stage for part in done.value.values() if isinstance(part, dict) for stage in part["result"]["stages"]]
+    found = sum(stage["found"] for stage in stages)
+    took = {"wall_s": round(done.wall_s), "cpu_s": round(done.cpu_s), "peak_GB": round(peak_gb(), 2), "found": found}
+    return figures(done.value, took)
+
+
+def figures(done: dict[str, Any], took: dict[str, Any]) -> dict[str, Any]:
+    """The result of `reproduce` as rows and tables; `found`: how many stages an earlier run had left."""
+    parts = {name: part["result"] for name, part in done.items() if name != "seconds"}
+    tables = {name: _rows(name, result) for name, result in parts.items()}
+    claims = [
+        {key: claim[key] for key in ("mechanism", "about", "paper", "found", "holds")}
+        for claim in done.get("paris", {}).get("claims", [])
+    ]
+    rows = [*(row for table in tables.values() for row in table), {"part": "all", **took}]
+    shown = {name.replace("_", "-").replace(" ", "-"): markdown(table) for name, table in tables.items()}
+    shown["claims"] = markdown(claims)
+    text = "\n\n".join([*shown.values(), markdown([took])])
+    return {"rows": rows, "text": text, "parts": shown}
+
+
+def _rows(part: str, result: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {
+            "part": part,
+            "area": row["area"],
+            "mechanism": row["mechanism"],
+            "guarantee": row["guarantee"],
+            "error_m": round(row["expected_m"]),
+            "binary": round(row["binary_median"], 3),
+            "adversary_m": round(row["euclidean_median_m"]),
+        }
+        for row in mechanism_rows(result)
+    ]
+
+
+def summary(rows: Sequence[dict[str, Any]]) -> list[tuple[str, str, str]]:
+    """What all of it took."""
+    took = rows[-1]
+    again = f", {took['found']} stages found from before" if took["found"] else ""
+    spent = f"{took['wall_s'] / 60:.1f} min ({took['cpu_s']:,} s of processor time), {took['peak_GB']} GB"
+    return [("section 5 of the paper from raw files, and the same for today's default", "20 min", f"{spent}{again}")]

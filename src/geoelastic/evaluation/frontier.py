@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The frontier: how far off reports are against how far off an adversary is, as curves, in a city and in a suburb.
+
+A point of a mechanism means little; a curve shows who dominates where. The default build is varied by `r_small` (the
+disc in the city that holds one unit), planar Laplace by epsilon such that in the first area it errs as much as each of
+these, squares by their side or by the people they hold. The end of the line is no report at all, where an adversary
+guesses by the prior alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..levels import FloatArray
+from ..locations import Grid
+from ..metric import Metric
+from ..metric.relief import reporting_metric
+from .adversary import euclidean_error
+from .areas import StudyArea
+from .attacks import own_prior_error
+from .baselines import density_snap_channel, grid_snap_channel
+from .channel import Channel, Outputs, channel_from_matrix
+from .elastic import distance_table, elastic_channel
+from .laplace import laplace_channel
+from .prior import Prior
+from .stages import Stages
+from .utility import measure_utility
+
+__all__ = [
+    "GRID_M",
+    "PEOPLE",
+    "Mechanism",
+    "area_rows",
+    "baselines",
+    "equal_utility",
+    "no_report",
+    "point",
+    "sharpened",
+]
+
+GRID_M = (1000, 2000, 4000, 8000)
+PEOPLE = (1_000, 10_000, 100_000, 1_000_000)
+#: the worst-off tenth: users from whom an adversary is at most this far off
+_WORST = 10
+_OWN_USERS = 100
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """A kind of mechanism with its setting, what it is kept under, and how to make its channel."""
+
+    kind: str
+    setting: str
+    guarantee: bool
+    key: Any
+    channel: Callable[[Prior], Channel]
+
+
+def sharpened(metric: Metric, digest: str, r_small: float, workers: int) -> Mechanism:
+    """What a default build reports: all of the lowered distances, by the measure that its relief is for."""
+
+    def channel(prior: Prior) -> Channel:
+        assert metric.relief is not None, "a default build is sharpened"
+        table = distance_table(reporting_metric(metric), prior, workers=workers)
+        return elastic_channel(table, output=metric.relief.output, sharpened=True)
+
+    return Mechanism("elastic", f"r_small {r_small:g} m", True, [digest, r_small], channel)
+
+
+def baselines(grid: Grid, epsilons: Sequence[float], people: FloatArray) -> list[Mechanism]:
+    """Planar Laplace, coarse grids, and squares by density."""
+    laplace = [
+        Mechanism("planar Laplace", f"epsilon {e:.3g} a metre", True, e, partial(laplace_channel, grid=grid, epsilon=e))
+        for e in epsilons
+    ]
+    grids = [
+        Mechanism("grid", f"{m / 1000:g} km", False, m, partial(grid_snap_channel, grid=grid, side_m=m)) for m in GRID_M
+    ]
+    make = partial(density_snap_channel, grid=grid, people=people)
+    crowds = [
+        Mechanism("squares by density", f"{n:,} people", False, [n, float(people.sum())], partial(make, people_min=n))
+        for n in PEOPLE
+    ]
+    return [*laplace, *grids, *crowds]
+
+
+def no_report(prior: Prior) -> Channel:
+    """One output whatever the secret: what an adversary knows without any report."""
+    outputs = Outputs(np.zeros((1, 2)), np.ones(1, dtype=np.int64), 100.0)
+    return channel_from_matrix("no report", np.ones((1, 1)), outputs, np.zeros(prior.n_places, dtype=np.int64))
+
+
+def point(channel: Channel, prior: Prior, *, reports: bool = True) -> dict[str, Any]:
+    """Error and adversaries of a channel, in whole metres: over the prior, the median user, the worst-off tenth.
+
+    The adversary's strategy comes from the prior of all, or from a user's own (an even sample of users who have several
+    places; those with one have nothing to hide from somebody who knows it).
+    """
+    utility = measure_utility(channel, prior) if reports else None
+    adversary = prior.per_user(euclidean_error(channel, prior).per_place)
+    known = own_prior_error(channel, prior, max_users=_OWN_USERS)
+    own = known.euclidean_m[known.places > 1]
+    errors = None if utility is None else prior.per_user(utility.per_place_m)
+    return {
+        "error_m": None if utility is None else round(utility.expected_m),
+        "error_median_user_m": None if errors is None else round(float(np.median(errors))),
+        "adversary_median_m": round(float(np.median(adversary))),
+        "adversary_worst_tenth_m": round(float(np.percentile(adversary, _WORST))),
+        "own_prior_median_m": round(float(np.median(own))),
+        "own_prior_worst_tenth_m": round(float(np.percentile(own, _WORST))),
+    }
+
+
+def _point_of(mechanism: Mechanism, prior: Prior) -> dict[str, Any]:
+    return point(mechanism.channel(prior), prior)
+
+
+def area_rows(area: StudyArea, prior: Prior, mechanisms: Sequence[Mechanism], stages: Stages) -> list[dict[str, Any]]:
+    """A row for each mechanism in an area, each kept as it is done, and one for no report."""
+    about = {"area": area.to_json(), "prior": prior.info}
+    rows = []
+    for m in mechanisms:
+        found = stages.run(
+            f"frontier {area.name} {m.kind} {m.setting}",
+            about | {"kind": m.kind, "key": m.key},
+            partial(_point_of, m, prior),
+        )
+        rows.append({"area": area.name, "mechanism": m.kind, "setting": m.setting, "guarantee": m.guarantee, **found})
+    end = f"frontier {area.name} no report"
+    nothing = stages.run(end, about, lambda: point(no_report(prior), prior, reports=False))
+    rows.append({"area": area.name, "mechanism": "no report", "setting": "", "guarantee": True, **nothing})
+    return rows
+
+
+def equal_utility(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The elastic mechanism over planar Laplace that errs as much in the first area, setting by setting.
+
+    `error` is the ratio of errors there, 1 up to rounding in the first area; `adversary` that of what is left of each
+    adversary for the median user and for the worst-off tenth: above 1 the elastic mechanism hides more.
+    """
+    ratios = []
+    for area in dict.fromkeys(row["area"] for row in rows):
+        here = [row for row in rows if row["area"] == area]
+        ours, theirs = ([r for r in here if r["mechanism"] == kind] for kind in ("elastic", "planar Laplace"))
+        for our, their in zip(ours, theirs, strict=True):
+            ratio = {key: round(our[key] / their[key], 2) for key in our if key.endswith("_m")}
+            ratios.append({"area": area, "elastic": our["setting"], "planar Laplace": their["setting"], **ratio})
+    return ratios
