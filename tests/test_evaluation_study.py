@@ -43,7 +43,6 @@ from geoelastic.evaluation.stages import Stages, digest_of, plain
 from geoelastic.evaluation.study import AreaStudy, Study, five_numbers, run_study
 from geoelastic.evaluation.utility import measure_utility
 from geoelastic.fences import disc
-from geoelastic.levels import UNREACHABLE, level_to_units
 from geoelastic.mass import Mass, mass_from_quality
 from geoelastic.mechanism import ElasticMechanism
 from geoelastic.metric import build_metric
@@ -334,9 +333,7 @@ def test_distances_found_together_are_those_found_alone(metric: Any, cut: float 
     seen = 0
     for numbers, units in _distances(fenced, some, cut, workers=2):
         for k, row in zip(numbers, units, strict=True):
-            alone = fenced.distance_units_from(int(some[k]), cut)  # what it met beyond the cut is not settled
-            most = UNREACHABLE if cut is None else level_to_units(cut)
-            assert np.array_equal(row, np.where(alone <= most, alone, UNREACHABLE))
+            assert np.array_equal(row, fenced.distance_units_from(int(some[k]), cut))
             seen += 1
     assert seen == len(some)
 

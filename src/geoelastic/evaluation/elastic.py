@@ -89,26 +89,30 @@ def _distances(
 ) -> Iterator[tuple[IntArray, npt.NDArray[np.int32]]]:
     """Whole distances from `locations` to all, some sources at a time: (their numbers in `locations`, a row each).
 
-    Sources that lie side by side share a search, which takes a third of the time of one each.
+    Sources that lie side by side share a search, which takes a third of the time of one each; not up to a cut, where a
+    search alone is short, nor inside a fence, where there is none.
     """
     whole = metric.whole()
     fenced = whole.fence[locations] > 0
-    alone = np.flatnonzero(fenced)  # inside a fence distances are 0, outside there are none: no search
     free = np.flatnonzero(~fenced)
     free = free[np.argsort(_along_a_curve(whole.xy[locations[free]]), kind="stable")]
-    groups = [free[k : k + kernels.TOGETHER] for k in range(0, len(free), kernels.TOGETHER)]
-    far = UNREACHABLE if cut is None else level_to_units(cut) + 1
+    groups = [
+        part[k : k + kernels.TOGETHER]
+        for part in (free, np.flatnonzero(fenced))
+        for k in range(0, len(part), kernels.TOGETHER)
+    ]
 
     def search(some: IntArray) -> npt.NDArray[np.int32]:
-        graph = whole.graph
+        if cut is not None or fenced[some[0]]:
+            return np.stack([whole.distance_units_from(int(i), cut) for i in locations[some]])
+        graph, far = whole.graph, UNREACHABLE
         space = kernels.tide_workspace(graph.n, graph.index.size, graph.buckets)
         sources = locations[some].astype(np.int32)
         region, lanes = kernels.tide(
             graph.start, graph.index, graph.weight, sources, np.int64(far), kernels.lane_kind(far), *space
         )
-        near = lanes.reshape(len(region), kernels.TOGETHER)[:, : len(some)].T
         units = np.full((len(some), graph.n), UNREACHABLE, dtype=np.int32)
-        units[:, region] = np.where(near >= far, UNREACHABLE, near)
+        units[:, region] = lanes.reshape(len(region), kernels.TOGETHER)[:, : len(some)].T
         return units
 
     with ThreadPoolExecutor(workers) as pool, progress_bar("distances", len(locations), show=progress) as bar:
@@ -118,8 +122,6 @@ def _distances(
             for some, units in zip(part, pool.map(search, part), strict=True):
                 yield some, units
                 bar.update(done := done + len(some))
-    for r in alone:
-        yield np.array([r]), whole.distance_units_from(int(locations[r]), cut)[None]
 
 
 def _along_a_curve(xy: FloatArray) -> IntArray:
