@@ -15,6 +15,7 @@ from geoelastic.statistics import compare, plan, prepare
 from geoelastic.statistics.information import grouped, linear_estimator
 from geoelastic.statistics.maximum import expectation_maximisation, log_likelihood
 from geoelastic.statistics.model import make_atoms
+from geoelastic.statistics.scales import Tree, make_scales
 from geoelastic.statistics.zones import grid_zones, make_zones, polygon_zones
 from maps import JIT, small_mass
 
@@ -99,6 +100,81 @@ def test_likelihood_never_falls_and_ends_at_the_maximum(survey: Any) -> None:
     assert before <= -best.fun + 1e-7
     assert before >= -best.fun - 1e-5  # it comes near a share of 0 slowly
     np.testing.assert_allclose(shares[:-1], best.x, atol=0.01)
+
+
+def test_another_packages_iterative_bayesian_update_agrees() -> None:
+    oracle = pytest.importorskip("multi_freq_ldpy.pure_frequency_oracles.GRR")
+    k, epsilon, rng = 6, 1.5, np.random.default_rng(8)  # randomized response: its update asks for a symmetric matrix
+    stay = np.exp(epsilon) / (np.exp(epsilon) + k - 1)
+    rows = np.full((k, k), (1 - stay) / (k - 1)) + np.eye(k) * (stay - (1 - stay) / (k - 1))
+    reports = rng.choice(k, 4000, p=rng.dirichlet(np.ones(k)) @ rows)
+    theirs = oracle.GRR_Aggregator_IBU(reports, k, epsilon)
+    ours = np.full(k, 1 / k)
+    for _ in range(10_000):
+        ours = expectation_maximisation(rows, np.bincount(reports, minlength=k).astype(float), ours)
+    np.testing.assert_allclose(ours, theirs, atol=1e-8)
+
+
+@pytest.fixture(scope="module")
+def tree(survey: Any) -> Tree:
+    return make_scales(survey.atoms).trees[1]
+
+
+def test_divisions_of_a_tree_are_counts_and_guess(tree: Tree, survey: Any) -> None:
+    guess, rng = survey.atoms.prior, np.random.default_rng(2)
+    counts = rng.integers(0, 50, guess.size).astype(float)
+    found = tree.most_likely(counts, tree.parts(guess), 2.0)
+    assert found.sum() == pytest.approx(1)
+    level = np.arange(guess.size)
+    for k, parent in enumerate(tree.parent):  # one square after the other, as it is written down
+        above, seen = parent[level], 2.0 * (len(tree.parent) - k) ** 2
+        for node in np.unique(above):
+            inside = above == node
+            for child in np.unique(level[inside]):
+                here = level == child
+                people = counts[here].sum() + seen * guess[here].sum() / guess[inside].sum()
+                assert found[here].sum() / found[inside].sum() == pytest.approx(people / (counts[inside].sum() + seen))
+        level = above
+    assert len(np.unique(level)) == 1
+    np.testing.assert_allclose(tree.most_likely(counts, tree.parts(guess), 1e12), guess, rtol=1e-6)
+    np.testing.assert_allclose(
+        tree.most_likely(counts, tree.parts(guess), 0.0)[counts > 0] * counts.sum(), counts[counts > 0]
+    )
+
+
+def test_posterior_under_a_tree_never_falls_and_ends_at_its_maximum(tree: Tree, survey: Any) -> None:
+    from scipy.optimize import minimize
+
+    guess, rows, strength = survey.atoms.prior, survey.matrix, 0.5
+    parts = tree.parts(guess)
+    counts = np.random.default_rng(6).multinomial(300, guess[::-1] @ rows / (guess @ rows).sum()).astype(float)
+
+    def posterior(shares: Any) -> float:
+        return counts.sum() * log_likelihood(rows, counts, shares) + tree.log_prior(shares, parts, strength)
+
+    shares, before = guess, -np.inf
+    for _ in range(500):
+        assert posterior(shares) >= before - 1e-9
+        before = posterior(shares)
+        people = counts.sum() * expectation_maximisation(rows, counts, shares)
+        shares = tree.most_likely(people, parts, strength)
+    best = minimize(
+        lambda s: -posterior(np.exp(s) / np.exp(s).sum()), np.log(guess), options={"maxiter": 3000, "gtol": 1e-6}
+    )
+    assert before == pytest.approx(-best.fun, abs=1e-3)
+
+
+@pytest.mark.parametrize("people", [300, 3000])
+def test_made_up_truths_are_nearer_to_the_estimate_than_to_the_raw_histogram(
+    mechanism: Any, survey: Any, people: int
+) -> None:
+    """The truth is what people are drawn from. From the 300 people who were drawn from a nearly even truth themselves
+    (seed 2) the estimate is a little farther than the raw histogram: it takes their chance for what it is."""
+    rng = np.random.default_rng(people)
+    for seed in range(6):  # in a few zones, anyhow, nearly even
+        truth = rng.dirichlet(np.full(survey.zones.n, (0.2, 1.0, 5.0)[seed % 3]))
+        found = ge.estimate(survey, reports_from(mechanism, survey, truth, people, seed)[:2])
+        assert np.abs(found.shares - truth).sum() <= np.abs(found.raw - truth).sum()
 
 
 def test_linear_estimator_is_unbiased_for_any_truth(survey: Any) -> None:

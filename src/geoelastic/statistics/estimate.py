@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """`estimate`: how people were spread over zones, from private reports.
 
-Two answers side by side. `shares` is the best guess: maximum likelihood over small pieces of the zones, begun at what
-is public and stopped where reports that were left out say so. `groups` is what the data show by themselves: zones that
-so many reports cannot tell apart are merged (by a rule that looks at public numbers only), and each group has an
-unbiased estimate with an interval.
+Two answers side by side. `shares` is the best guess: the most likely shares of small pieces of the zones under a prior
+at every scale, as strong as reports that were left out say (`scales.py`). `groups` is what the data show by themselves:
+zones that so many reports cannot tell apart are merged (by a rule that looks at public numbers only), and each group
+has an unbiased estimate with an interval.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from ..levels import FloatArray, IntArray
 from ..metric import AnyMetric
 from ..reports.interface import Mechanism, ReportsLocations
 from .information import grouped, linear_estimator, merge_zones
-from .maximum import FOLDS, Fit, stopped_fit
+from .maximum import FOLDS
 from .model import FINE_ATOMS, Atoms, ReportModel, make_atoms, report_model
 from .reports import Reports, read_reports
+from .scales import Fit, Scales, make_scales, scaled_fit
 from .zones import Zones, make_zones
 
 __all__ = ["Estimate", "Groups", "Survey", "estimate", "prepare"]
@@ -57,6 +58,11 @@ class Survey:
             for begin, model, r in zip(first[:-1], self.models, reports, strict=True)
         ]
         return np.concatenate(parts)
+
+    @cached_property
+    def scales(self) -> Scales:
+        """The atoms in squares of every size."""
+        return make_scales(self.atoms)
 
     @cached_property
     def by_zone(self) -> ByZone:
@@ -220,7 +226,7 @@ def fitted(
     _, who, often = np.unique(person, return_inverse=True, return_counts=True)
     counted = (1.0 if weight is None else weight) / often[who]
     part = np.random.default_rng(seed).integers(0, FOLDS, often.size)[who]
-    fit = stopped_fit(survey.matrix, column, counted, part, survey.atoms.prior)
+    fit = scaled_fit(survey.matrix, column, counted, part, survey.scales)
     shares = survey.atoms.by_zone(fit.shares)
     zone = np.concatenate([survey.zones.locate(r.lat, r.lon) for r in reports])
     raw = np.bincount(np.where(zone < 0, survey.zones.n, zone), counted, survey.zones.n + 1) / counted.sum()

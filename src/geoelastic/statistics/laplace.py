@@ -12,7 +12,7 @@ import numpy as np
 
 from ..levels import FloatArray, IntArray
 from ..mechanism.laplace import PlanarLaplace
-from .model import Atoms, ReportModel
+from .model import MOST_ENTRIES, Atoms, ReportModel
 
 __all__ = ["laplace_model"]
 
@@ -22,11 +22,9 @@ _MOST_BINS = 40_000
 
 def laplace_model(mechanism: PlanarLaplace, atoms: Atoms) -> ReportModel:
     """The model of a `PlanarLaplace` over the map of the zones."""
-    from scipy.signal import fftconvolve
-
     grid = atoms.zones.grid
     side = max(1, int(2 / mechanism.epsilon / _BINS_PER_ERROR / grid.cell_m))
-    while -(-grid.rows // side) * -(-grid.cols // side) > _MOST_BINS:
+    while -(-grid.rows // side) * -(-grid.cols // side) > min(_MOST_BINS, MOST_ENTRIES // atoms.n):
         side += 1
     rows, cols = -(-grid.rows // side), -(-grid.cols // side)
     away = np.hypot(np.arange(1 - rows, rows)[:, None], np.arange(1 - cols, cols)[None, :]) * side * grid.cell_m
@@ -34,13 +32,14 @@ def laplace_model(mechanism: PlanarLaplace, atoms: Atoms) -> ReportModel:
     density[rows - 1, cols - 1] = mechanism.radius_cdf(side * grid.cell_m / np.sqrt(np.pi)) / (side * grid.cell_m) ** 2
     chance = density * (side * grid.cell_m) ** 2
     chance /= max(1.0, float(chance.sum()))
-    matrix = np.empty((atoms.n, rows * cols + 1))
+    matrix = np.zeros((atoms.n, rows * cols + 1))
     bins = atoms.cell // grid.cols // side * cols + atoms.cell % grid.cols // side
-    first = np.searchsorted(atoms.cell_atom, np.arange(atoms.n + 1))
-    for a in range(atoms.n):
-        part = slice(first[a], first[a + 1])
-        people = np.bincount(bins[part], atoms.cell_share[part], rows * cols).reshape(rows, cols)
-        matrix[a, :-1] = np.maximum(fftconvolve(people, chance, mode="same"), 0).ravel()
+    pairs, entry = np.unique(atoms.cell_atom * np.int64(rows * cols) + bins, return_inverse=True)
+    people = np.bincount(entry, atoms.cell_share)
+    for pair, held in zip(pairs.tolist(), people.tolist(), strict=True):
+        atom, row, col = pair // (rows * cols), pair // cols % rows, pair % cols
+        seen = chance[rows - 1 - row : 2 * rows - 1 - row, cols - 1 - col : 2 * cols - 1 - col]
+        matrix[atom, :-1] += held * seen.ravel()
     matrix[:, -1] = np.maximum(1 - matrix[:, :-1].sum(axis=1), 0)
 
     def of_place(lat: FloatArray, lon: FloatArray) -> IntArray:

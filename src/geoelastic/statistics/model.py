@@ -21,6 +21,7 @@ import numpy.typing as npt
 from .. import _kernels as kernels
 from ..errors import InputError, OutsideError
 from ..levels import FloatArray, IntArray
+from ..locations import Grid
 from ..mechanism.elastic import ElasticMechanism
 from ..mechanism.errors import weight_tables
 from ..mechanism.laplace import PlanarLaplace
@@ -28,9 +29,9 @@ from ..metric import AnyMetric
 from ..metric.threads import worker_count
 from ..progress import progress_bar
 from ..reports.interface import Mechanism
-from .zones import Zones, leaf_zones
+from .zones import LARGEST_PIECE, Zones, leaf_zones
 
-__all__ = ["Atoms", "ReportModel", "make_atoms", "report_model"]
+__all__ = ["Atoms", "ReportModel", "elastic_matrix", "make_atoms", "report_model"]
 
 IndexArray = npt.NDArray[np.int32]
 #: A matrix has at most so many entries (0.8 GB): beyond it, reports that lie together are counted together.
@@ -82,7 +83,8 @@ def make_atoms(
     elsewhere: bool = True,
     fine: int = FINE_ATOMS,
 ) -> Atoms:
-    """The zones, each cut along a quadtree of about `fine` squares of like prior mass; only what can be a secret.
+    """The zones, the larger ones cut along a quadtree of about `fine` squares of like prior mass; only what can be a
+    secret.
 
     `prior`: a public guess of how many people are in each cell, (rows, cols) [default: the metric's mass]. Without
     `elsewhere` nobody is assumed to have been outside the zones.
@@ -93,8 +95,8 @@ def make_atoms(
         raise InputError(f"'prior' must be a finite number >= 0 for each of {metric.grid.shape} cells")
     # nowhere quite 0: a place that the guess rules out could never be found
     guess = np.where(secret[at.owner], guess + guess.mean() * 1e-3, 0.0)
-    leaves = leaf_zones(metric.grid, guess, max(fine, 1)).label if fine else np.zeros(metric.grid.shape, np.int32)
     label = zones.label.astype(np.int64)
+    leaves = _cuts(metric.grid, label, guess, fine)
     used = secret[at.owner] & ((label >= 0) | elsewhere)
     if not used.any():
         raise InputError("'zones' must hold places that can be secrets; these lie in the frame of the map")
@@ -110,6 +112,16 @@ def make_atoms(
         (pairs % at.n).astype(np.int32), share, np.flatnonzero(used)[order], atom[order],
         (weight / total[atom])[order],
     )  # fmt: skip
+
+
+def _cuts(grid: Grid, label: IntArray, guess: FloatArray, fine: int) -> IndexArray:
+    """The square of the quadtree that each cell lies in; 0 throughout a zone that is no larger than a square."""
+    if not fine:
+        return np.zeros(grid.shape, np.int32)
+    leaves = leaf_zones(grid, guess, fine).label
+    held = np.bincount((label + 1).ravel(), guess.ravel())
+    large = held > LARGEST_PIECE * guess.sum() / fine
+    return np.where(large[label + 1], leaves, 0).astype(np.int32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,10 +157,7 @@ def report_model(
         )
     metric = mechanism.metric.whole()
     group = _groups(metric, MOST_ENTRIES // atoms.n)
-    matrix = _kept(cache, mechanism, atoms, group)
-    if matrix is None:
-        matrix = _elastic_matrix(mechanism, atoms, group, workers, progress)
-        _keep(cache, mechanism, atoms, group, matrix)
+    matrix = elastic_matrix(mechanism, atoms, group, cache=cache, workers=workers, progress=progress)
 
     def of_place(lat: FloatArray, lon: FloatArray) -> IntArray:
         row, col = metric.grid.latlon_to_cell(lat, lon)
@@ -174,6 +183,18 @@ def _groups(metric: AnyMetric, most: int) -> IndexArray:
             return np.asarray(group, np.int32)
 
 
+def elastic_matrix(
+    mechanism: ElasticMechanism, atoms: Atoms, group: IndexArray, *, cache: str | Path | None = None,
+    workers: int | None = None, progress: bool = False,
+) -> FloatArray:  # fmt: skip
+    """The chance of a report in each group of locations (-1: not asked for), a row an atom; kept in `cache`."""
+    matrix = _kept(cache, mechanism, atoms, group)
+    if matrix is None:
+        matrix = _elastic_matrix(mechanism, atoms, group, workers, progress)
+        _keep(cache, mechanism, atoms, group, matrix)
+    return matrix
+
+
 def _elastic_matrix(
     mechanism: ElasticMechanism, atoms: Atoms, group: IndexArray, workers: int | None, progress: bool
 ) -> FloatArray:
@@ -183,10 +204,11 @@ def _elastic_matrix(
     fenced = metric.fence[atoms.entry_location] > 0
     for number in np.unique(metric.fence[atoms.entry_location[fenced]]):
         # inside a fence reports are even over the fence, whatever the place
-        even = np.bincount(group, np.where(metric.fence == number, metric.locations.area_cells, 0), matrix.shape[1])
+        cells = np.where(metric.fence == number, metric.locations.area_cells, 0)
+        even = np.bincount(group[group >= 0], cells[group >= 0], matrix.shape[1])
         here = fenced & (metric.fence[atoms.entry_location] == number)
         held = np.bincount(atoms.entry_atom[here], atoms.entry_share[here], atoms.n)
-        matrix += held[:, None] * (even / even.sum())[None, :]
+        matrix += held[:, None] * (even / cells.sum())[None, :]
     entry = np.flatnonzero(~fenced)
 
     def rows(first: int) -> int:

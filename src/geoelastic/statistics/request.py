@@ -50,7 +50,7 @@ def _summary(found: Estimate, output: str) -> dict[str, Any]:
     names = found.merged
     lines = [
         f"{found.n:,.0f} people, {found.zones.n} zones, of which these reports tell {found.groups.n} groups apart; "
-        f"{found.fit.steps} steps, stopped by reports that were left out",
+        f"the public guess counts as {found.fit.strength:g} people, which suits reports that were left out best",
         *(
             f"  {found.groups.shares[g]:7.2%}  [{max(low[g], 0):.2%}, {high[g]:.2%}]  {_short(names[g]['zones'])}"
             for g in order
@@ -58,7 +58,8 @@ def _summary(found: Estimate, output: str) -> dict[str, Any]:
         f"written: {Path(output).name}",
     ]
     return {
-        "people": found.n, "groups": found.groups.n, "steps": found.fit.steps, "elsewhere": found.elsewhere,
+        "people": found.n, "groups": found.groups.n, "steps": found.fit.steps, "strength": found.fit.strength,
+        "guess": found.fit.guess, "elsewhere": found.elsewhere,
         "output": output, "text": "\n".join(lines),
     }  # fmt: skip
 

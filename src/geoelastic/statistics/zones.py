@@ -27,6 +27,8 @@ __all__ = ["Zones", "grid_zones", "h3_zones", "leaf_zones", "make_zones", "polyg
 
 IndexArray = npt.NDArray[np.int32]
 _KINDS = "'grid:METRES', 'leaves:COUNT', 'h3:RESOLUTION', a GeoJSON file or a list of polygons"
+#: A square is cut in four if it holds more than this many times its part.
+LARGEST_PIECE = 2.0
 #: Edges of a polygon are straight in degrees; pieces of this length are straight in metres too.
 _EDGE_DEG = 0.01
 
@@ -113,7 +115,7 @@ def grid_zones(grid: Grid, size_m: float) -> Zones:
 
 def leaf_zones(grid: Grid, weight: FloatArray, count: int) -> Zones:
     """About `count` squares of like weight: squares are cut in four until none has more than its part."""
-    most = float(weight.sum()) / require_count("count", count) * 2
+    most = LARGEST_PIECE * float(weight.sum()) / require_count("count", count)
     side = 1 << max(grid.shape).bit_length()
     sums = np.zeros((side + 1, side + 1))
     sums[1 : grid.rows + 1, 1 : grid.cols + 1] = weight
