@@ -20,6 +20,7 @@ from geoelastic.bench import (
     merging,
     paths,
     report,
+    run_benches,
     scale,
     strategies,
     traces,
@@ -187,3 +188,16 @@ def test_tables() -> None:
     assert markdown(rows).splitlines() == [
         "| name | n | x | ok |", "|---|---|---|---|", "| a | 12,345 | 0.123 |  |", "| b |  | 54,322 | True |",
     ]  # fmt: skip
+
+
+def test_an_option_that_was_not_given_leaves_each_measurement_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[float] = []
+
+    def run(*, progress: bool = False, size_km: float = 75) -> dict[str, Any]:
+        seen.append(size_km)
+        return {"rows": [], "text": ""}
+
+    monkeypatch.setattr(limit, "run", run)
+    for given in (None, 5.0):
+        run_benches(["limit"], options={"size_km": given, "places": None, "whole": False})
+    assert seen == [75, 5.0]

@@ -64,14 +64,20 @@ def write_docs(docs: str | Path) -> list[str]:
 
 def _run(name: str, progress: bool, given: Mapping[str, Any], docs: Path | None) -> dict[str, Any]:
     function = _module(name).run
-    options = {key: value for key, value in given.items() if key in signature(function).parameters}
+    known = signature(function).parameters
+    options = {key: value for key, value in given.items() if key in known and value is not None}
     began, clock = circumstances(docs or Path()), stopwatch()
     result: dict[str, Any] = function(progress=progress, **options)
     if docs is not None:
-        # folders are this machine's business, switches belong to the command
+        # folders are this machine's business, switches and numbers belong to the command
         switches = [f"--{key}" for key, value in options.items() if value is True]
+        switches += [f"--{key.removesuffix('_km')} {value:g}" for key, value in options.items() if _is_number(value)]
         keep(docs, name, result, command=" ".join(["geoelastic bench", name, *switches]), began=began, took=clock())
     return result
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _summaries() -> Summaries:

@@ -20,8 +20,13 @@ from ._common import geo_command, show_progress
     "--map", "map_file", metavar="FILE", help="optimum, attacks, peers: on this map [default: a made-up one]."
 )
 @click.option("--checkins", metavar="FILE", help="peers: at the places of these [default: by the mass of the map].")
-@click.option("--places", type=int, default=15, show_default=True, help="optimum: so many places a side.")
-@click.option("--size", "size_km", type=float, default=5.0, show_default=True, help="optimum: over this many km.")
+@click.option("--places", type=click.IntRange(2, 40), help="optimum: so many places a side [default: 15].")
+@click.option(
+    "--size",
+    "size_km",
+    type=click.FloatRange(0, min_open=True),
+    help="optimum, frontier, reproduce: over this many km [default: 5, 75, 75].",
+)
 @click.option(
     "--certificate", metavar="FILE", help="optimum: keep the proof of the bound here (examples/check_optimum.py)."
 )
