@@ -23,7 +23,7 @@ from typing import Any
 from geoelastic.errors import FileError, InputError
 from geoelastic.judge import verify
 from geoelastic.mechanism import ElasticMechanism
-from geoelastic.metric.portable import decode_portable
+from geoelastic.metric.geox_file import decode_portable
 from geoelastic.metric.relief import Relief
 
 FILE = Path(__file__).resolve().parents[1] / "client" / "test" / "hostile.json"

@@ -23,7 +23,7 @@ PYTHONS = ("3.11", "3.12", "3.13")
 #: A report from a file, by the kernels as plain Python: compiling them in each environment would take most of the time.
 SMOKE = """
 import sys, geoelastic as ge
-from geoelastic.mechanism.portable import load_mechanism
+from geoelastic.mechanism.geox_mechanism import load_mechanism
 lat, lon = load_mechanism(sys.argv[1]).sanitize(48.8567, 2.3387)
 assert 48 < lat < 49, lat
 """

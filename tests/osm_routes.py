@@ -2,7 +2,7 @@
 """Map objects and their classes by two other routes than ours, and why an object is in one and not in another.
 
 `osmium export` (osmium-tool) and GDAL's OSM driver, which shares no code with libosmium. Run as a program with the
-folder of the extracts, this prints `docs/extracts.md`.
+folder of the extracts, this prints `docs/osm-counts.md`.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ def _loose_ends(lines: list[str], relation: str) -> list[str]:
 
 
 def page(folder: Path) -> str:
-    """The text of `docs/extracts.md`."""
+    """The text of `docs/osm-counts.md`."""
     text = [_INTRO.format(keys=", ".join(KEYS))]
     with tempfile.TemporaryDirectory() as temporary:
         for name in EXTRACTS:

@@ -18,7 +18,7 @@ from geoelastic.evaluation.audit.result import judge
 from geoelastic.mechanism.laplace import PlanarLaplace
 from geoelastic.mechanism.sticky import Sticky
 from geoelastic.randomness import SeededRandom
-from geoelastic.reports.placement import Placement
+from geoelastic.reports.locate import Placement
 
 EPSILON = 2 / 500
 DRAWS = 2000

@@ -22,10 +22,10 @@ from playwright.sync_api import Browser, Page, sync_playwright
 import geoelastic as ge
 import vectors
 from geoelastic.context import Name
-from geoelastic.context.shapes import context_of
-from geoelastic.mechanism.portable import load_mechanism, mechanism_bytes
+from geoelastic.context.simplify import context_of
+from geoelastic.mechanism.geox_mechanism import load_mechanism, mechanism_bytes
 from geoelastic.service.bundle import client_dir
-from geoelastic.service.page import standalone_html
+from geoelastic.service.service_page import standalone_html
 from statistical.toolbox import NEVER, assert_chi_square
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")

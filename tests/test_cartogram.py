@@ -11,7 +11,7 @@ from geoelastic.locations import Grid, split, uniform
 from geoelastic.mass import Mass
 from geoelastic.metric import Metric, verify
 from geoelastic.metric.cartogram import UNITS, draw_cartogram, evening_radius, place_parts
-from geoelastic.metric.file import load
+from geoelastic.metric.metric_file import load
 from maps import small_mass, small_metric
 from reference.graphs import holds
 

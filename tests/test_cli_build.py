@@ -18,7 +18,7 @@ import geoelastic as ge
 from geoelastic.cli import main
 from geoelastic.pipeline import Config, _tiled_mass, make_mass
 from geoelastic.tiles import InlineEngine
-from geoelastic.tiles.quality import goes_by_parts
+from geoelastic.tiles.quality_parts import goes_by_parts
 
 pytestmark = pytest.mark.jit  # whole metrics are built here
 

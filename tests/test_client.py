@@ -17,7 +17,7 @@ import pytest
 import geoelastic as ge
 import vectors
 from geoelastic.judge import README, verify
-from geoelastic.mechanism.portable import load_mechanism, save_mechanism
+from geoelastic.mechanism.geox_mechanism import load_mechanism, save_mechanism
 from statistical.toolbox import NEVER, assert_chi_square
 
 CLIENT = Path(__file__).resolve().parents[1] / "client"

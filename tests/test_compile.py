@@ -15,9 +15,9 @@ import geoelastic as ge
 from geoelastic import _kernels as kernels
 from geoelastic._kernels import _compile
 from geoelastic.mechanism import ElasticMechanism
-from geoelastic.mechanism.portable import save_mechanism
+from geoelastic.mechanism.geox_mechanism import save_mechanism
 from geoelastic.randomness import SeededRandom
-from geoelastic.reports.tables import sanitize_arrays
+from geoelastic.reports.table_reports import sanitize_arrays
 from maps import small_metric
 
 jit = pytest.mark.jit

@@ -17,15 +17,15 @@ import geoelastic as ge
 from geoelastic.cli import main
 from geoelastic.context import KINDS, Context, Name
 from geoelastic.context.context import CORNERS, NAMES
-from geoelastic.context.osm import read_context
-from geoelastic.context.shapes import context_of, moved
+from geoelastic.context.context_from_osm import read_context
 from geoelastic.context.shores import lake_faces, sea_faces
+from geoelastic.context.simplify import context_of, moved
 from geoelastic.errors import FileError
 from geoelastic.fences import disc
 from geoelastic.figures.draw import picture_png
 from geoelastic.figures.maps import mass_map
 from geoelastic.figures.page import picture_page
-from geoelastic.metric.file import metric_to_parts
+from geoelastic.metric.metric_file import metric_to_parts
 from geoelastic.store import write_container
 from maps import PARIS, small_metric
 

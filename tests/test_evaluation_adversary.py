@@ -19,7 +19,7 @@ from geoelastic.evaluation import adversary
 from geoelastic.evaluation.adversary import binary_error, euclidean_error, loss_error
 from geoelastic.evaluation.attacks import own_prior_error, repeated_reports, worst_case
 from geoelastic.evaluation.channel import Channel, Outputs, channel_from_matrix
-from geoelastic.evaluation.laplace import laplace_channel
+from geoelastic.evaluation.laplace_channel import laplace_channel
 from geoelastic.evaluation.prior import Prior
 from geoelastic.locations import Grid
 

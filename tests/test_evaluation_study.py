@@ -20,11 +20,8 @@ from geoelastic.cli import main
 from geoelastic.errors import FileError, InputError, OutsideError
 from geoelastic.evaluation import frontier
 from geoelastic.evaluation.adversary import binary_error, euclidean_error
-from geoelastic.evaluation.areas import PAPER_AREAS, StudyArea, read_areas
-from geoelastic.evaluation.as_run import elastic_as_run, laplace_as_run
 from geoelastic.evaluation.calibration import laplace_epsilons
-from geoelastic.evaluation.claims import judge_claims, judge_counts
-from geoelastic.evaluation.elastic import (
+from geoelastic.evaluation.elastic_channel import (
     _distances,
     cells_in,
     distance_table,
@@ -35,12 +32,15 @@ from geoelastic.evaluation.elastic import (
 )
 from geoelastic.evaluation.frontier_figure import frontier_png
 from geoelastic.evaluation.homes import home_recovery, lattice_gap
-from geoelastic.evaluation.laplace import laplace_channel
-from geoelastic.evaluation.maps import AS_IN_THE_PAPER
+from geoelastic.evaluation.laplace_channel import laplace_channel
+from geoelastic.evaluation.paper_claims import judge_claims, judge_counts
+from geoelastic.evaluation.paper_run import elastic_as_run, laplace_as_run
 from geoelastic.evaluation.prior import Prior, prior_from_checkins
+from geoelastic.evaluation.real_maps import AS_IN_THE_PAPER
 from geoelastic.evaluation.reproduce import TODAY, reproduce
-from geoelastic.evaluation.stages import Stages, digest_of, plain
 from geoelastic.evaluation.study import AreaStudy, Study, five_numbers, run_study
+from geoelastic.evaluation.study_areas import PAPER_AREAS, StudyArea, read_areas
+from geoelastic.evaluation.study_stages import Stages, digest_of, plain
 from geoelastic.evaluation.utility import measure_utility
 from geoelastic.fences import disc
 from geoelastic.mass import Mass, mass_from_quality
@@ -241,7 +241,7 @@ def _check_beyond(stored: dict[str, Any]) -> None:
         assert len(set(recovery[name]["recovered"])) == 1  # more reports tell nothing more
     for gap in stored["gaps"].values():
         assert gap["exponential_m"] >= gap["optimal_m"] > 0
-    assert {c["mechanism"] for c in stored["claims"]} == {"paper-run", "elastic", "elastic-sharp"}
+    assert {c["mechanism"] for c in stored["claims"]} == {"paper-run", "elastic", "elastic-mass-squared"}
 
 
 def test_own_prior_knows_more_than_the_global_one(metric: Any, files: Path) -> None:

@@ -21,7 +21,7 @@ import geoelastic as ge
 from geoelastic.fences import cells_to_shape
 from geoelastic.judge import verify
 from geoelastic.locations import Grid, uniform
-from geoelastic.mechanism.portable import load_mechanism, save_mechanism
+from geoelastic.mechanism.geox_mechanism import load_mechanism, save_mechanism
 from geoelastic.mechanism.sticky import Sticky
 from geoelastic.metric import Graph
 from geoelastic.tiles import InlineEngine

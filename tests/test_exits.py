@@ -52,7 +52,7 @@ def test_a_fault_of_ours_is_exit_3_and_says_where_but_not_what(
     def broken(self: Any, lat: float, lon: float, **_: Any) -> None:
         raise ZeroDivisionError(f"at {lat}, {lon}")
 
-    monkeypatch.setattr("geoelastic.reports.placement.Placement.report", broken)
+    monkeypatch.setattr("geoelastic.reports.locate.Placement.report", broken)
     asked = ["sanitize", file, "--lat", place[0], "--lon", place[1]]
     line = run(*asked, code=3).stderr
     assert "ZeroDivisionError" in line

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 import geoelastic as ge
 from geoelastic.cli import main
 from geoelastic.errors import FileError
-from geoelastic.mechanism.portable import load_mechanism, mechanism_bytes
+from geoelastic.mechanism.geox_mechanism import load_mechanism, mechanism_bytes
 from maps import small_metric
 
 

@@ -39,7 +39,7 @@ from extension import (
     positions,
     visitor,
 )
-from geoelastic.mechanism.portable import load_mechanism
+from geoelastic.mechanism.geox_mechanism import load_mechanism
 from geoelastic.mechanism.sticky import Sticky
 from geoelastic.packs import make_pack, read_catalogue
 from statistical.toolbox import NEVER, assert_chi_square

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 import geoelastic as ge
 from geoelastic.cli import main
 from geoelastic.errors import FileError, InputError, OutsideError
-from geoelastic.mechanism.portable import load_mechanism, mechanism_bytes, save_mechanism
+from geoelastic.mechanism.geox_mechanism import load_mechanism, mechanism_bytes, save_mechanism
 from geoelastic.metric.extract import extract
-from geoelastic.metric.portable import _arrays, _encoded, read_portable
+from geoelastic.metric.geox_file import _arrays, _encoded, read_portable
 
 CENTRE = (48.8567, 2.3487)
 

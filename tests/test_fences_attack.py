@@ -9,7 +9,13 @@ import pytest
 from geoelastic.area import Area
 from geoelastic.errors import InputError
 from geoelastic.evaluation.fence_attack import ESTIMATORS, attack, visible_endpoints
-from geoelastic.evaluation.fence_trial import compare_with_circle, drawn_fences, given_fences, known_cases, trace_cases
+from geoelastic.evaluation.fence_attack_study import (
+    compare_with_circle,
+    drawn_fences,
+    given_fences,
+    known_cases,
+    trace_cases,
+)
 from geoelastic.fences.crowds import area_crowd
 from geoelastic.fences.places import Place
 from geoelastic.fences.shapes import disc

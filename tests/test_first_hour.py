@@ -17,7 +17,7 @@ import geoelastic as ge
 from geoelastic.cli import main
 from geoelastic.demo import run_demo
 from geoelastic.errors import MissingExtraError
-from geoelastic.evaluation.report import _STYLE, _html_table
+from geoelastic.evaluation.study_report import _STYLE, _html_table
 from geoelastic.fences.suggest import numbered
 from geoelastic.figures.draw import draw_picture, new_figure
 from geoelastic.figures.geotiff import write_geotiff

@@ -18,9 +18,9 @@ from forging import NUMBERS, VALUES, entries, require_private
 from geoelastic.errors import FileError, InputError
 from geoelastic.fences import disc
 from geoelastic.judge import verify
-from geoelastic.mechanism.portable import mechanism_bytes
-from geoelastic.metric.file import metric_from_parts, metric_to_parts
-from geoelastic.metric.portable import decode_portable
+from geoelastic.mechanism.geox_mechanism import mechanism_bytes
+from geoelastic.metric.geox_file import decode_portable
+from geoelastic.metric.metric_file import metric_from_parts, metric_to_parts
 from hostile import Made
 from maps import PARIS, small_metric
 

@@ -25,22 +25,22 @@ import shapely
 import geoelastic as ge
 from forging import NUMBERS, VALUES, chosen, require_private
 from geoelastic.context import Name
-from geoelastic.context.shapes import context_of
+from geoelastic.context.simplify import context_of
 from geoelastic.errors import FileError, InputError
 from geoelastic.fences import cells_to_shape, disc
 from geoelastic.judge import verify
-from geoelastic.metric.file import metric_from_parts, metric_to_parts
 from geoelastic.metric.measures import measure_digest
+from geoelastic.metric.metric_file import metric_from_parts, metric_to_parts
 from geoelastic.metric.relief import Relief
 from geoelastic.store import container_bytes
 from geoelastic.tiles import InlineEngine
-from geoelastic.tiles.decode import require_content
+from geoelastic.tiles.decode_tiles import require_content
 from geoelastic.tiles.folder import FORMAT_VERSION, MANIFEST
-from geoelastic.tiles.metric import TiledMetric
 from geoelastic.tiles.parts import BLOCK_CELLS, half_cells, measure_units
-from geoelastic.tiles.plan import Box
 from geoelastic.tiles.store import CachedStore, TileStore
-from geoelastic.tiles.whole import whole_metric
+from geoelastic.tiles.tiled_metric import TiledMetric
+from geoelastic.tiles.tiling import Box
+from geoelastic.tiles.whole_graph import whole_metric
 from geoelastic.tiles.window import fence_of, place_of
 from maps import PARIS, small_metric
 

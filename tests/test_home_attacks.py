@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from geoelastic.bench._tools import synthetic_mass
-from geoelastic.evaluation.areas import StudyArea
-from geoelastic.evaluation.elastic import distance_table, elastic_channel, mechanism_channel, reporting_channel
+from geoelastic.evaluation.elastic_channel import distance_table, elastic_channel, mechanism_channel, reporting_channel
 from geoelastic.evaluation.home_attacks import HomeScene, _live_weights, attack_rows
 from geoelastic.evaluation.homes import home_prior, home_recovery
+from geoelastic.evaluation.study_areas import StudyArea
 from geoelastic.mechanism import ElasticMechanism
 from geoelastic.metric import build_metric
 from geoelastic.traces import Habit

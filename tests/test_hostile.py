@@ -22,8 +22,8 @@ import hostile
 from geoelastic.cli import main
 from geoelastic.errors import FileError
 from geoelastic.fences import disc
-from geoelastic.metric.file import metric_to_parts
-from geoelastic.metric.portable import decode_portable
+from geoelastic.metric.geox_file import decode_portable
+from geoelastic.metric.metric_file import metric_to_parts
 from geoelastic.store import container_bytes
 from geoelastic.store.container import _sealed_zip
 from geoelastic.store.schema import parse_json

@@ -17,7 +17,7 @@ import geoelastic as ge
 from geoelastic.cli import main
 from geoelastic.errors import InputError
 from geoelastic.judge import README, Policy, check, claim_of, load_policy, open_mechanism, policy_of, verify
-from geoelastic.mechanism.portable import load_mechanism, mechanism_bytes
+from geoelastic.mechanism.geox_mechanism import load_mechanism, mechanism_bytes
 from geoelastic.metric.weights import Weights, make_weights
 from maps import small_metric
 

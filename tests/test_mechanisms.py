@@ -9,9 +9,9 @@ import pytest
 import geoelastic as ge
 from geoelastic.mechanism.remap import Remapped, RemappedLaplace
 from geoelastic.mechanism.sticky import Sticky
-from geoelastic.release.choose import mechanism_name
-from geoelastic.reports.interface import Mechanism, ReportsLocations, ReportsPlaces, over_a_map
-from geoelastic.reports.tables import sanitize_arrays
+from geoelastic.release.named_mechanism import mechanism_name
+from geoelastic.reports.protocols import Mechanism, ReportsLocations, ReportsPlaces, over_a_map
+from geoelastic.reports.table_reports import sanitize_arrays
 from maps import small_metric
 
 

@@ -17,9 +17,8 @@ import pytest
 from geoelastic.bench._tools import synthetic_mass
 from geoelastic.bench.optimum import gap_rows
 from geoelastic.errors import FileError, InputError
-from geoelastic.evaluation.areas import StudyArea
 from geoelastic.evaluation.optimal import exponential_matrix, optimal_matrix
-from geoelastic.evaluation.optimum import Problem, solve_optimum, spanner
+from geoelastic.evaluation.optimum import LinearProgram, solve_optimum, spanner
 from geoelastic.evaluation.optimum_bound import (
     certified_bound,
     certify,
@@ -28,13 +27,14 @@ from geoelastic.evaluation.optimum_bound import (
     write_certificate,
 )
 from geoelastic.evaluation.optimum_gap import lattice_scene, remapped_errors
+from geoelastic.evaluation.study_areas import StudyArea
 from geoelastic.levels import LEVEL_UNIT
 from geoelastic.metric import build_metric
 
 CHECKER = Path(__file__).resolve().parents[1] / "examples" / "check_optimum.py"
 
 
-def lattice(side: int, *, stretch: float = 1.0, seed: int = 1, reports: Any = None) -> tuple[Problem, np.ndarray]:
+def lattice(side: int, *, stretch: float = 1.0, seed: int = 1, reports: Any = None) -> tuple[LinearProgram, np.ndarray]:
     """Places 400 m apart, a little moved, with random weights; distances 0.9 levels a step, through a small hole."""
     rng = np.random.default_rng(seed)
     t = np.arange(side)
@@ -44,7 +44,9 @@ def lattice(side: int, *, stretch: float = 1.0, seed: int = 1, reports: Any = No
     edges = spanner(units, stretch)
     places = np.rint(xy * 400_000).astype(np.int64)
     weight = rng.integers(1, 1 << 20, side * side)
-    problem = Problem(places, places if reports is None else reports, weight, edges, units[edges[:, 0], edges[:, 1]])
+    problem = LinearProgram(
+        places, places if reports is None else reports, weight, edges, units[edges[:, 0], edges[:, 1]]
+    )
     return problem, units
 
 
@@ -113,7 +115,7 @@ def test_two_places_by_hand() -> None:
     """Randomised response is the best there is: 1 km with chance 1 / (1 + e^d)."""
     units = 10_650
     ends = np.array([[0, 0], [1_000_000, 0]])
-    problem = Problem(ends, ends, np.array([1 << 29, 1 << 29]), np.array([[0, 1]]), np.array([units]))
+    problem = LinearProgram(ends, ends, np.array([1 << 29, 1 << 29]), np.array([[0, 1]]), np.array([units]))
     want = 1000 / (1 + math.exp(units * LEVEL_UNIT))
     assert float(certified_bound(certify(problem, solve_optimum(problem)))) == pytest.approx(want, rel=1e-5)
 
@@ -153,7 +155,7 @@ def test_bad_problems_are_refused() -> None:
         ({"edges": problem.edges[:1], "units": problem.units[:1]}, "connect all places"),
     ):
         with pytest.raises(InputError, match=message):
-            Problem(**(options | change))
+            LinearProgram(**(options | change))
     with pytest.raises(InputError, match="'stretch' must be >= 1"):
         spanner(np.zeros((2, 2), np.int64), 0.5)
 

@@ -21,7 +21,7 @@ import vectors
 from geoelastic.area import Area
 from geoelastic.cli import main
 from geoelastic.errors import CheckError, FileError, InputError
-from geoelastic.mechanism.portable import load_mechanism, mechanism_bytes
+from geoelastic.mechanism.geox_mechanism import load_mechanism, mechanism_bytes
 from geoelastic.packs import CATALOGUE, check_pack, districts, make_pack, parse_catalogue, read_catalogue
 
 DAY = dt.date(2026, 11, 1)

@@ -82,7 +82,7 @@ def test_a_users_script_is_checked_by_its_types(tmp_path: Path) -> None:
         capture_output=True, text=True, check=False, env=os.environ | {"MYPYPATH": root},
     )  # fmt: skip
     told = [line.split(": ", 1)[1] for line in done.stdout.splitlines() if line.startswith(str(script))]
-    assert 'note: Revealed type is "geoelastic.metric.interface.AnyMetric"' in told, done.stdout
+    assert 'note: Revealed type is "geoelastic.metric.any_metric.AnyMetric"' in told, done.stdout
     assert any("Revealed" in line and "tuple[" in line and "float" in line for line in told), told
     assert not any('"Any"' in line for line in told if "Revealed" in line)
     errors = [line for line in told if line.startswith("error")]

@@ -25,9 +25,9 @@ import hostile
 import vectors
 from geoelastic.accounts.ledger import Ledger
 from geoelastic.judge import README, verify
-from geoelastic.mechanism.portable import load_mechanism, save_mechanism
+from geoelastic.mechanism.geox_mechanism import load_mechanism, save_mechanism
 from geoelastic.mechanism.sticky import Sticky
-from geoelastic.release.choose import charge
+from geoelastic.release.named_mechanism import charge
 from maps import small_metric
 
 SOURCE = Path(gc.__file__).parent

@@ -21,11 +21,11 @@ import geoelastic as ge
 from geoelastic.cli import main
 from geoelastic.errors import CheckError, FileError, InputError, MassError
 from geoelastic.pipeline import Config, make_mass
-from geoelastic.reports.tables import sanitize_arrays
+from geoelastic.reports.table_reports import sanitize_arrays
 from geoelastic.tiles import DaskEngine, InlineEngine, Job, build_tiles, mass_as_before, update_tiles
 from geoelastic.tiles import engine as engine_module
-from geoelastic.tiles.metric import open_tiles
-from geoelastic.tiles.quality import goes_by_parts, quality_in_parts
+from geoelastic.tiles.quality_parts import goes_by_parts, quality_in_parts
+from geoelastic.tiles.tiled_metric import open_tiles
 from tiled_maps import LEVELS, TILE, folder_digest, small_mass
 
 pytestmark = pytest.mark.jit
@@ -199,7 +199,7 @@ def test_what_cannot_be_built_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_failed_check_is_not_a_metric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from geoelastic.tiles import whole as whole_map
+    from geoelastic.tiles import whole_graph as whole_map
 
     def too_long(neighbours: Any, scale: Any, *_: Any, **__: Any) -> Any:
         return scale * 3, np.full(neighbours[1].size // 2, 128, np.uint8)

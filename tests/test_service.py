@@ -29,9 +29,9 @@ from geoelastic.cli import main
 from geoelastic.errors import FileError, InputError
 from geoelastic.service.app import Settings, create_app
 from geoelastic.service.bundle import bundle
-from geoelastic.service.page import standalone_html
 from geoelastic.service.registry import Published, publish
-from geoelastic.service.run import read_token, serve
+from geoelastic.service.service_page import standalone_html
+from geoelastic.service.start import read_token, serve
 
 INSIDE = {"lat": 48.8567, "lon": 2.3387}
 TOKEN = "a-long-and-secret-token"

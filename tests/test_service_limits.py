@@ -25,7 +25,7 @@ from geoelastic.bench.service import many_files
 from geoelastic.service import connection
 from geoelastic.service.app import LOCAL_HOSTS, Settings, create_app
 from geoelastic.service.registry import Published, publish
-from geoelastic.service.run import _Discreet, make_server
+from geoelastic.service.start import _Discreet, make_server
 
 INSIDE = {"lat": 48.8567, "lon": 2.3387}
 pytestmark = pytest.mark.jit

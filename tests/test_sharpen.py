@@ -15,8 +15,8 @@ import geoelastic as ge
 from geoelastic.cli import main
 from geoelastic.errors import FileError, InputError
 from geoelastic.fences import disc
-from geoelastic.mechanism.errors import weight_totals
-from geoelastic.mechanism.portable import load_mechanism, mechanism_bytes, save_mechanism
+from geoelastic.mechanism.expected_errors import weight_totals
+from geoelastic.mechanism.geox_mechanism import load_mechanism, mechanism_bytes, save_mechanism
 from geoelastic.mechanism.sticky import Sticky
 from geoelastic.metric import resharpen as resharpen_module
 from geoelastic.metric import sharpen as sharpen_module

@@ -16,7 +16,7 @@ import geoelastic as ge
 from geoelastic.fences import disc, fences_to_cells
 from geoelastic.metric.extract import extract
 from geoelastic.tiles import InlineEngine, build_tiles
-from geoelastic.tiles.metric import open_tiles
+from geoelastic.tiles.tiled_metric import open_tiles
 from maps import PARIS, edge_list, small_metric
 from reference.graphs import floyd_warshall, holds
 from reference.mechanism import exact_probabilities

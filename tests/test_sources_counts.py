@@ -15,7 +15,7 @@ from geoelastic.sources.osm_objects import EDGE_LOST, EDGE_PART, OPEN_WAY
 from geoelastic.sources.osm_passes import BROKEN, NOT_AREA
 from osm_routes import EXTRACTS, LAYERS, broken, by_gdal, by_osmium, differences, section
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "extracts.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "osm-counts.md"
 
 
 def ours(features: Features) -> Counter[tuple[str, bool]]:

@@ -10,7 +10,7 @@ import pytest
 
 import geoelastic as ge
 from geoelastic.tiles.engine import InlineEngine
-from geoelastic.tiles.quality import quality_in_parts
+from geoelastic.tiles.quality_parts import quality_in_parts
 from test_sources_osm import opl
 
 AREA = ge.Area.around(47, 8, size_km=20)

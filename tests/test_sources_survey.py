@@ -17,7 +17,7 @@ from geoelastic.errors import FileError
 from geoelastic.sources import osm, osm_passes
 from geoelastic.sources._collect import Collector
 from geoelastic.sources._opl import NODE, RELATION, WAY, degrees, numbers, objects, references, tags_of
-from geoelastic.sources._survey import Found, Sides, Survey, UnsortedError, apart, sides_of
+from geoelastic.sources._survey import FileSurvey, Found, Sides, UnsortedError, apart, sides_of
 from geoelastic.sources.areas import Areas, Bounds
 from geoelastic.sources.features import Features, in_bounds
 from test_sources_osm import PAPER, helsinki, opl
@@ -48,7 +48,7 @@ def one_by_one(features: Features, chosen: Bounds | None = None) -> list[tuple[A
 
 def survey(path: Path, bounds: Bounds) -> Found:
     collector = Collector(PAPER, bounds, levels=False, hours=False)
-    return Survey(path, collector.keys, collector.counts, bounds).run()
+    return FileSurvey(path, collector.keys, collector.counts, bounds).run()
 
 
 def test_columns_hold_what_the_file_does() -> None:
@@ -139,7 +139,7 @@ def test_a_part_holds_what_of_the_whole_touches_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, most_runs: int
 ) -> None:
     """Objects that merely cross the box or surround it included; also if runs have to be joined."""
-    monkeypatch.setattr(Survey, "most_runs", most_runs)
+    monkeypatch.setattr(FileSurvey, "most_runs", most_runs)
     draw = random.Random(seed)
     path = opl(tmp_path, random_map(draw))
     whole = osm.read_osm(path, PAPER)
@@ -231,7 +231,7 @@ def test_what_is_kept_does_not_grow_with_the_file(tmp_path: Path, monkeypatch: p
     assert 50 < held["ways"] < 1000
     assert held["nodes"] < sum(block.num_rows for block in objects(one, NODE)) / 2
     assert large.outside > 2 * small.outside
-    monkeypatch.setattr(Survey, "most_runs", 5_000)
+    monkeypatch.setattr(FileSurvey, "most_runs", 5_000)
     assert survey(many, bounds).kept["runs"] <= 2 * 5_000 < large.kept["runs"]
     monkeypatch.setattr(osm, "SURVEY_BYTES", 0)
     assert one_by_one(osm.read_osm(many, PAPER, bounds=bounds)) == one_by_one(osm.read_osm(one, PAPER), bounds)

@@ -19,10 +19,10 @@ import geoelastic as ge
 from geoelastic.cli import main
 from geoelastic.errors import FileError, FrameError, InputError, OutsideError
 from geoelastic.mechanism.sticky import KeyedRandom, Sticky, load_key, new_key
-from geoelastic.release.choose import charge, choose_mechanism
-from geoelastic.reports import tables
-from geoelastic.reports.placement import Placement, Tally
-from geoelastic.reports.tables import sanitize_arrays
+from geoelastic.release.named_mechanism import charge, choose_mechanism
+from geoelastic.reports import table_reports
+from geoelastic.reports.locate import Placement, Tally
+from geoelastic.reports.table_reports import sanitize_arrays
 from geoelastic.sources.streams import textfile
 from statistical.toolbox import assert_draws
 
@@ -251,7 +251,7 @@ def test_batches_do_not_show(
     ge.sanitize_file(Identity(metric), source, tmp_path / "whole.csv")
     monkeypatch.setattr(textfile, "_BLOCK_BYTES", 4000)
     for rows in (1, 500):
-        monkeypatch.setattr(tables, "_BATCH_ROWS", rows)
+        monkeypatch.setattr(table_reports, "_BATCH_ROWS", rows)
         assert ge.sanitize_file(Identity(metric), source, tmp_path / "parts.csv", progress=True)["rows"] == 2400
         assert (tmp_path / "parts.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
 

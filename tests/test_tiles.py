@@ -30,11 +30,11 @@ from geoelastic.metric.cartogram import neighbours_between
 from geoelastic.metric.conformal import conformal_graph
 from geoelastic.metric.extract import extract
 from geoelastic.randomness import SeededRandom
-from geoelastic.reports.tables import sanitize_arrays
+from geoelastic.reports.table_reports import sanitize_arrays
 from geoelastic.tiles import InlineEngine, build_tiles
 from geoelastic.tiles import parts as tiled_parts
-from geoelastic.tiles.metric import TiledMetric, open_tiles
-from geoelastic.tiles.plan import Box, Tiling
+from geoelastic.tiles.tiled_metric import TiledMetric, open_tiles
+from geoelastic.tiles.tiling import Box, Tiling
 from statistical.toolbox import assert_chi_square
 from tiled_maps import LEVELS, TILE, small_mass
 

@@ -16,10 +16,10 @@ from geoelastic.cli import main
 from geoelastic.errors import FileError, InputError, OutsideError
 from geoelastic.fences import disc, fence_outlines
 from geoelastic.tiles import InlineEngine, build_tiles, update_tiles
-from geoelastic.tiles.carve import _regions
-from geoelastic.tiles.metric import TiledMetric, open_tiles
-from geoelastic.tiles.plan import Box
+from geoelastic.tiles.carve_tiles import _regions
 from geoelastic.tiles.store import CachedStore
+from geoelastic.tiles.tiled_metric import TiledMetric, open_tiles
+from geoelastic.tiles.tiling import Box
 from tiled_maps import LEVELS, TILE, folder_digest, small_mass
 
 pytestmark = pytest.mark.jit
@@ -102,7 +102,7 @@ def test_several_fences_apart_joined_and_taken_away(tiled: TiledMetric) -> None:
 
 
 def test_a_region_that_is_too_narrow_is_made_wider(tiled: TiledMetric, monkeypatch: pytest.MonkeyPatch) -> None:
-    import geoelastic.tiles.carve as carving
+    import geoelastic.tiles.carve_tiles as carving
 
     shape, tried = around(tiled, 64, 250, 300), []
 

@@ -15,7 +15,7 @@ import pytest
 
 import geoelastic as ge
 import vectors
-from geoelastic.mechanism.portable import load_mechanism
+from geoelastic.mechanism.geox_mechanism import load_mechanism
 from geoelastic.traces import Habit
 
 CLIENT = Path(__file__).resolve().parents[1] / "client"

@@ -16,7 +16,7 @@ from geoelastic import _kernels as kernels
 from geoelastic.evaluation.commuters import synthetic_commuters
 from geoelastic.evaluation.trace_adversaries import running_mean, smooth
 from geoelastic.evaluation.trace_attack import attack_releases, map_release
-from geoelastic.evaluation.trace_baselines import Predictive, Scene, clock_errors, predictive_error
+from geoelastic.evaluation.trace_baselines import Predictive, TraceScene, clock_errors, predictive_error
 from geoelastic.evaluation.trace_commuters import home_study
 from geoelastic.evaluation.trace_days import find_days, split_days
 from geoelastic.evaluation.trace_homes import Told, home_beliefs, home_by_bayes, home_by_mean
@@ -25,7 +25,7 @@ from geoelastic.evaluation.trace_study import expected_errors, rate_for
 from geoelastic.mechanism.remap import best_guess
 from geoelastic.sources.traces import Trace
 from geoelastic.traces import Habit
-from geoelastic.traces.files import write_releases
+from geoelastic.traces.trace_files import write_releases
 from maps import small_metric
 
 pytestmark = pytest.mark.jit
@@ -59,7 +59,7 @@ def test_days_are_split_by_person_and_errors_are_expectations() -> None:
 
 
 def test_a_trace_errs_less_than_the_best_sharpened_clock_of_the_same_cost() -> None:
-    scene, traces = Scene.of(ge.TraceMechanism(town())), ge.TraceMechanism(town(), rate=rate_for(20))
+    scene, traces = TraceScene.of(ge.TraceMechanism(town())), ge.TraceMechanism(town(), rate=rate_for(20))
     clock = [clock_errors(scene, day, 20, sharpened=True) for day in days()]
     best = min(np.mean([errors[k] for errors in clock]) for k in clock[0])
     assert np.mean([expected_errors(traces, day) for day in days()]) < 0.8 * best
@@ -67,7 +67,7 @@ def test_a_trace_errs_less_than_the_best_sharpened_clock_of_the_same_cost() -> N
 
 @pytest.mark.parametrize("manager", ["fixed accuracy", "fixed rate"])
 def test_the_predictive_mechanism_never_spends_more_than_it_has(manager: str) -> None:
-    scene, rng = Scene.of(ge.TraceMechanism(town())), np.random.default_rng(1)
+    scene, rng = TraceScene.of(ge.TraceMechanism(town())), np.random.default_rng(1)
     settings = Predictive(24, 0.2 * 20 / math.log(2) / 24, 0.8 * 20 / math.log(2) / 4, 1.0, manager)
     for day in days():
         error, reports, spent = predictive_error(scene, day, 20.0, settings, rng, sharpened=False)

@@ -19,7 +19,7 @@ from geoelastic.cli import main
 from geoelastic.fences import cells_to_shape
 from geoelastic.sources.traces import Trace, traces_from_frame
 from geoelastic.traces import Clock, Habit
-from geoelastic.traces.files import charge, read_habits, release_file, write_releases
+from geoelastic.traces.trace_files import charge, read_habits, release_file, write_releases
 from maps import PARIS, small_metric
 
 DAY_S = 1_772_409_600.0  # Monday 2 March 2026, 00:00 UTC

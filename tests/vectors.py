@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import geoelastic as ge
-from geoelastic.mechanism.portable import load_mechanism, save_mechanism
+from geoelastic.mechanism.geox_mechanism import load_mechanism, save_mechanism
 from geoelastic.mechanism.sticky import Sticky
 
 HERE = Path(__file__).resolve().parents[1] / "client" / "test"

@@ -1,7 +1,7 @@
 (* SPDX-License-Identifier: Apache-2.0 *)
 (** Sharpened reports: weights with exponent 1 over a lowered graph, certified edge by edge.
 
-    Code: [metric/relief.py] ([lowered]), [mechanism/sharpen.py]; docs/sharpening.md. *)
+    Code: [metric/heights.py] ([lowered]), [mechanism/sharpen.py]; docs/sharpening.md. *)
 
 From Coq Require Import Reals ZArith List Lra Lia Bool Psatz.
 From Geoelastic Require Import Graph Sums Weights Mechanism.

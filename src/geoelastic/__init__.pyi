@@ -40,10 +40,10 @@ from .mechanism import Mechanism as Mechanism
 from .mechanism import ReplayRandom as ReplayRandom
 from .mechanism import SeededRandom as SeededRandom
 from .mechanism import SystemRandom as SystemRandom
+from .mechanism.geox_mechanism import load_mechanism as load_mechanism
+from .mechanism.geox_mechanism import save_mechanism as save_mechanism
 from .mechanism.laplace import GridLaplace as GridLaplace
 from .mechanism.laplace import PlanarLaplace as PlanarLaplace
-from .mechanism.portable import load_mechanism as load_mechanism
-from .mechanism.portable import save_mechanism as save_mechanism
 from .mechanism.remap import Remapped as Remapped
 from .mechanism.remap import RemappedLaplace as RemappedLaplace
 from .mechanism.sticky import Sticky as Sticky
@@ -68,8 +68,8 @@ from .quality import Recipe as Recipe
 from .quality import recipe_names as recipe_names
 from .quality import save_quality as save_quality
 from .quality import synthetic_quality as synthetic_quality
-from .reports.tables import sanitize_file as sanitize_file
-from .reports.tables import sanitize_frame as sanitize_frame
+from .reports.table_reports import sanitize_file as sanitize_file
+from .reports.table_reports import sanitize_frame as sanitize_frame
 from .sources.checkins import Checkins as Checkins
 from .sources.checkins import read_checkins as read_checkins
 from .sources.traces import read_traces as read_traces

@@ -12,14 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from .arrays import FloatArray
 from .errors import FileError
 from .figures import ball_map, clouds_map, error_map, mass_map, report_map, slack_map
-from .figures.choose import busiest_place
 from .figures.curves import compare_png
 from .figures.draw import new_figure, picture_png, pictures_png
 from .figures.page import report_page
+from .figures.picture_request import busiest_place
 from .figures.sample import sample_places
-from .levels import LN2, FloatArray
+from .levels import LN2
 from .mass import Mass, mass_from_quality
 from .mass.mass import disc_sums
 from .mechanism import ElasticMechanism, SeededRandom

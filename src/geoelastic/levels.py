@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .arrays import FloatArray, IntArray
+
 __all__ = ["LEVEL_UNIT", "LN2", "MASS_UNIT", "level_to_units", "mass_to_units", "units_to_level", "units_to_mass"]
 
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
 
 LEVEL_BITS = 13
 LEVEL_UNIT = 2.0**-LEVEL_BITS

@@ -7,8 +7,8 @@ import os
 
 from .errors import require_path
 from .metric import AnyMetric
-from .metric.file import load as load_file
-from .tiles.metric import is_tiled, open_tiles
+from .metric.metric_file import load as load_file
+from .tiles.tiled_metric import is_tiled, open_tiles
 
 __all__ = ["load"]
 

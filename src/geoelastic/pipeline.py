@@ -206,7 +206,7 @@ def _sharpened(config: Config, metric: Metric, work: Path, *, progress: bool) ->
 def _run_tiles(config: Config, output: str, *, resume: bool, progress: bool) -> AnyMetric:
     from .fences import read_fences
     from .tiles import DEFAULT_TILE, DaskEngine, build_tiles, update_tiles
-    from .tiles.plan import require_tile
+    from .tiles.tiling import require_tile
 
     if config.method != "conformal" or config.layout == "uniform":
         raise InputError("a build in tiles must be conformal with an adaptive layout")
@@ -242,8 +242,8 @@ def _tiled_mass(config: Config, output: str, engine: Engine) -> Mass:
     """The mass of the source: read by parts where that is possible; for an update, on the grid and with the constants
     of the metric that is there."""
     from .tiles import mass_as_before
-    from .tiles.metric import open_tiles
-    from .tiles.quality import goes_by_parts, quality_in_parts
+    from .tiles.quality_parts import goes_by_parts, quality_in_parts
+    from .tiles.tiled_metric import open_tiles
 
     if config.source.endswith(".npy"):
         return make_mass(config)

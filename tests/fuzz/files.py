@@ -22,8 +22,8 @@ import shapely
 import geoelastic as ge
 import hostile
 from geoelastic.context import Name
-from geoelastic.context.shapes import context_of
-from geoelastic.metric.file import metric_to_parts
+from geoelastic.context.simplify import context_of
+from geoelastic.metric.metric_file import metric_to_parts
 from geoelastic.store import container_bytes
 from geoelastic.tiles import InlineEngine, build_tiles
 from geoelastic.tiles.store import TileStore

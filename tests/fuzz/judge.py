@@ -14,8 +14,8 @@ import click
 import geoelastic as ge
 from geoelastic.cli import main
 from geoelastic.errors import CheckError, GeoelasticError
-from geoelastic.mechanism.portable import load_mechanism
-from geoelastic.metric.portable import is_portable
+from geoelastic.mechanism.geox_mechanism import load_mechanism
+from geoelastic.metric.geox_file import is_portable
 from reference.graphs import floyd_warshall, holds
 from reference.mechanism import exact_rows, worst_use
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slow, obviously right twins of `_kernels.report`: every cell of every output, one by one."""
+"""Slow, obviously right twins of `_kernels.report_errors`: every cell of every output, one by one."""
 
 from __future__ import annotations
 

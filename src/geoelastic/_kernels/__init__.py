@@ -28,10 +28,8 @@ from .ascent import (
 from .balls import ratios, shrink_factors
 from .conformal import SCALE_BITS, conformal_weights, share
 from .coverage import coverage
-from .lanes import FAR, LANES, REACHED, lane_workspace, lanes_begin, lanes_clear, lanes_expand
 from .layout import LENGTH_BITS, centre_distance, lengths_between, neighbours, paint_owner, touching, unpack_leaves
-from .lines import parse_lines
-from .near import cover, within, within_workspace
+from .osm_lines import parse_lines
 from .paper import merge_edges, paper_pass
 from .paths import (
     ENTRIES,
@@ -45,11 +43,13 @@ from .paths import (
     expand,
     workspace,
 )
+from .paths_bounded import TOGETHER, bounded_paths, bounded_workspace, lane_kind
+from .paths_lanes import FAR, LANES, REACHED, lane_workspace, lanes_begin, lanes_clear, lanes_expand
 from .profiles import profiles, zone_rows
-from .report import largest_difference, report_distances, square_masses
-from .rings import simple_rings
+from .report_errors import largest_difference, report_distances, square_masses
 from .sampling import add_to_shells, find_in_shell, mean_distance, mean_distances, to_first_frontier
-from .tides import TOGETHER, lane_kind, tide, tide_workspace
+from .shared_draws import cover, within, within_workspace
+from .simple_rings import simple_rings
 from .tiles import assemble, least_slopes, met_flags
 from .totals import near_totals
 from .traces import FLOOR_SHELLS, SUM_BLOCK, block_sums, filter_steps, filter_sum, trace_weights
@@ -79,6 +79,8 @@ __all__ = [
     "assemble",
     "begin",
     "block_sums",
+    "bounded_paths",
+    "bounded_workspace",
     "centre_distance",
     "check_balls",
     "clear",
@@ -121,8 +123,6 @@ __all__ = [
     "simple_rings",
     "square_masses",
     "sums_up_to",
-    "tide",
-    "tide_workspace",
     "to_first_frontier",
     "touching",
     "trace_weights",

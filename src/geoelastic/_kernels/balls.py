@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How much crowd the balls of many sources hold, and how to let those that fall short hold more.
 
-Sources that lie close together share a search (see `tides`); the rest have one each. Either way a ball is the list of
-its vertices by distance, and what is read off it does not depend on how it was found.
+Sources that lie close together share a search (see `paths_bounded`); the rest have one each. Either way a ball is the
+list of its vertices by distance, and what is read off it does not depend on how it was found.
 """
 
 import math
@@ -12,7 +12,7 @@ import numpy as np
 
 from ._compile import kernel
 from .paths import SETTLED, begin, clear, close_by, expand
-from .tides import TOGETHER, tide, tide_workspace
+from .paths_bounded import TOGETHER, bounded_paths, bounded_workspace
 
 #: When sources share a search: see `close_by`.
 CLOSE, FEW = 8 * TOGETHER, 16
@@ -61,7 +61,7 @@ def balls(start, index, weight, mass, buckets, table, sources, enough, exponent,
     A search alone stops once its mass is `enough`: from there on, every ratio is at least enough / table[-1].
     """
     n, top = start.size - 1, np.int64(table.size - 1)
-    space, number = tide_workspace(n, index.size, buckets)
+    space, number = bounded_workspace(n, index.size, buckets)
     near, away, some = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n + 1, np.int32)
     digit = np.uint64(1)
     while (1 << 2 * digit) <= top:
@@ -74,7 +74,7 @@ def balls(start, index, weight, mass, buckets, table, sources, enough, exponent,
             count = _alone(start, index, weight, mass, group[0], top, enough, space, near, away)
             least[first] = _look(mass, near, away, count, table, exponent, move)
         else:
-            region, rows = tide(start, index, weight, group, top + 1, kind, space, number)
+            region, rows = bounded_paths(start, index, weight, group, top + 1, kind, space, number)
             columns = _columns(rows, region.size)
             for lane in range(group.size):
                 count = _by_distance(region, columns[lane], top, digit, some, near, away)

@@ -4,8 +4,8 @@
 import numpy as np
 
 from ._compile import kernel
-from .lanes import FAR, LANES, REACHED, lane_workspace, lanes_begin, lanes_clear, lanes_expand
 from .paths import SETTLED, begin, clear, close_by, expand, workspace
+from .paths_lanes import FAR, LANES, REACHED, lane_workspace, lanes_begin, lanes_clear, lanes_expand
 from .sampling import mean_distance
 
 #: When sources share a search: see `close_by`.

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import FloatArray
 from ..errors import InputError, require_nonnegative, require_positive
-from ..levels import FloatArray
 
 __all__ = [
     "DELTA",

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import FloatArray
 from ..errors import GeoelasticError
-from ..levels import FloatArray
 
 __all__ = ["PEERS", "Peer", "PeerProcess", "environment"]
 

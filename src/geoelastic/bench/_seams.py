@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..levels import FloatArray
+from ..arrays import FloatArray
 from ..mass import Mass
 from ..mechanism import ElasticMechanism
 from ..metric import AnyMetric, build_metric

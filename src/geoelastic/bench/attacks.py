@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..evaluation.areas import StudyArea
 from ..evaluation.home_attacks import attack_rows
+from ..evaluation.study_areas import StudyArea
 from ..mass import Mass
 from ..metric import build_metric
 from ..opening import load

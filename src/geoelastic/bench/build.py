@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import FloatArray
 from ..figures.sample import sample_places
-from ..levels import FloatArray
 from ..mass import Mass
 from ..mechanism import ElasticMechanism
 from ..metric import Metric, build_metric
-from ..metric.file import metric_to_parts
+from ..metric.metric_file import metric_to_parts
 from ..progress import progress_bar
 from ..store import container_bytes
 from ._tools import markdown, peak_gb, synthetic_mass, timed, warm_up

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..levels import FloatArray
+from ..arrays import FloatArray
 from ..mechanism import ElasticMechanism
 from ..metric import Metric, build_metric
 from ..metric.sharpen import sharpen

@@ -14,12 +14,12 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from ..evaluation.areas import PAPER_AREAS, StudyArea
 from ..evaluation.frontier import area_rows, baselines, equal_utility, sharpened
 from ..evaluation.frontier_figure import frontier_png
-from ..evaluation.maps import RealData
 from ..evaluation.prior import prior_from_checkins
-from ..evaluation.stages import Stages, file_digest
+from ..evaluation.real_maps import RealData
+from ..evaluation.study_areas import PAPER_AREAS, StudyArea
+from ..evaluation.study_stages import Stages, file_digest
 from ..opening import load
 from ..progress import progress_bar
 from ._tools import data_folder, markdown

@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from ..levels import LN2, FloatArray
+from ..arrays import FloatArray
+from ..levels import LN2
 from ..mechanism import ElasticMechanism
 from ..metric import Metric, build_metric
 from ..metric.sharpen import sharpen

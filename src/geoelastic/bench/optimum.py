@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from ..evaluation.areas import StudyArea
-from ..evaluation.optimum import Optimum, Problem, solve_optimum
+from ..evaluation.optimum import LinearProgram, Optimum, solve_optimum
 from ..evaluation.optimum_bound import certified_bound, certify, write_certificate
-from ..evaluation.optimum_gap import Scene, lattice_scene, mechanism_errors
+from ..evaluation.optimum_gap import LatticeScene, lattice_scene, mechanism_errors
+from ..evaluation.study_areas import StudyArea
 from ..mechanism import ElasticMechanism
 from ..metric import AnyMetric, build_metric
 from ..opening import load
@@ -70,16 +70,16 @@ def gap_rows(
     return [_row(name, errors, scene, bound, best) for name, errors in steps]
 
 
-def _solve(problem: Problem, name: str, progress: bool) -> Optimum:
+def _solve(problem: LinearProgram, name: str, progress: bool) -> Optimum:
     with progress_bar(name, 40, show=progress) as bar:
         return solve_optimum(problem, step=lambda k, error, bound: bar.update(k, note=f"{error:.1f} / {bound:.1f} m"))
 
 
-def _own(scene: Scene, optimum: Optimum) -> Any:
+def _own(scene: LatticeScene, optimum: Optimum) -> Any:
     return np.einsum("xz,xz->x", optimum.matrix, scene.problem.cost_m)
 
 
-def _row(name: str, errors: Any, scene: Scene, bound: float, best: Optimum) -> dict[str, Any]:
+def _row(name: str, errors: Any, scene: LatticeScene, bound: float, best: Optimum) -> dict[str, Any]:
     row: dict[str, Any] = {"step": name, "places": len(scene.locations), "constraints": best.multipliers.size}
     if errors is None:
         return row | {"error_m": round(bound, 1), "to_bound": 1.0}

@@ -13,11 +13,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import dijkstra
 
 from .. import _kernels as kernels
+from ..arrays import IndexArray
 from ..levels import level_to_units
 from ..metric import Metric, build_metric
 from ..progress import progress_bar
@@ -28,8 +28,7 @@ __all__ = ["run", "summary"]
 SOURCES = 1000
 _BLOCK, _RUNS = 50, 3
 
-Sources = npt.NDArray[np.int32]
-_Way = Callable[[Metric, Sources], None]
+_Way = Callable[[Metric, IndexArray], None]
 
 
 def run(*, progress: bool = False, side: int = 750) -> dict[str, Any]:
@@ -61,7 +60,7 @@ def summary(rows: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
     return [("bounded shortest paths, one core", target, "; ".join(found))]
 
 
-def _compare(metric: Metric, name: str, sources: Sources, ours: Mapping[str, _Way]) -> list[dict[str, Any]]:
+def _compare(metric: Metric, name: str, sources: IndexArray, ours: Mapping[str, _Way]) -> list[dict[str, Any]]:
     matrix, limit = _matrix(metric), level_to_units(metric.l_top)
     blocks = [sources[k : k + _BLOCK] for k in range(0, sources.size, _BLOCK)]
     ways: dict[str, Callable[[], Any]] = {
@@ -88,7 +87,7 @@ def _compare(metric: Metric, name: str, sources: Sources, ours: Mapping[str, _Wa
     ]
 
 
-def _one_by_one(metric: Metric, sources: Sources) -> None:
+def _one_by_one(metric: Metric, sources: IndexArray) -> None:
     graph, limit = metric.graph, np.int64(level_to_units(metric.l_top))
     dist, head, entry_vertex, entry_next, _, state = space = kernels.workspace(graph.n, graph.index.size, graph.buckets)
     never_enough = np.int64(2**62)
@@ -98,13 +97,13 @@ def _one_by_one(metric: Metric, sources: Sources) -> None:
         kernels.clear(dist, head, entry_vertex, state)
 
 
-def _together(metric: Metric, sources: Sources) -> None:
+def _together(metric: Metric, sources: IndexArray) -> None:
     graph, far = metric.graph, np.int64(level_to_units(metric.l_top) + 1)
     kind = kernels.lane_kind(int(far))
-    space = kernels.tide_workspace(graph.n, graph.index.size, graph.buckets)
+    space = kernels.bounded_workspace(graph.n, graph.index.size, graph.buckets)
     for first in range(0, sources.size, kernels.TOGETHER):
         some = sources[first : first + kernels.TOGETHER]
-        kernels.tide(graph.start, graph.index, graph.weight, some, far, kind, *space)
+        kernels.bounded_paths(graph.start, graph.index, graph.weight, some, far, kind, *space)
 
 
 def _matrix(metric: Metric) -> Any:
@@ -114,7 +113,7 @@ def _matrix(metric: Metric) -> Any:
     return csr_matrix((weight, graph.index, graph.start), shape=(graph.n, graph.n))
 
 
-def _relaxations(metric: Metric, sources: Sources) -> int:
+def _relaxations(metric: Metric, sources: IndexArray) -> int:
     """How many edges leave the locations within the limit, over all sources."""
     graph, limit = metric.graph, level_to_units(metric.l_top)
     degree = np.diff(graph.start)

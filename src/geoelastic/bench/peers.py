@@ -20,16 +20,16 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ..arrays import FloatArray
 from ..errors import GeoelasticError
 from ..evaluation.adversary import euclidean_error
-from ..evaluation.areas import StudyArea
 from ..evaluation.audit import AuditResult, ElasticClaim, Finding, LaplaceClaim, audit
 from ..evaluation.audit.noise import Draws
 from ..evaluation.channel import Channel, Outputs, channel_from_matrix
-from ..evaluation.elastic import mechanism_channel
+from ..evaluation.elastic_channel import mechanism_channel
 from ..evaluation.prior import Prior, prior_from_checkins
+from ..evaluation.study_areas import StudyArea
 from ..evaluation.utility import measure_utility
-from ..levels import FloatArray
 from ..mechanism import ElasticMechanism
 from ..metric import AnyMetric, build_metric
 from ..opening import load

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..mechanism import ElasticMechanism, SeededRandom
 from ..metric import build_metric, verify
-from ..metric.file import metric_from_parts, metric_to_parts
+from ..metric.metric_file import metric_from_parts, metric_to_parts
 from ..progress import progress_bar
 from ..store import container_bytes
 from ._tools import markdown, peak_gb, synthetic_mass, timed, warm_up

@@ -31,8 +31,8 @@ from ..mass import Mass
 from ..mechanism import ElasticMechanism
 from ..progress import progress_bar
 from ..tiles import DEFAULT_TILE, DaskEngine, Engine, Job, build_tiles
-from ..tiles.metric import TiledMetric, open_tiles
-from ..tiles.plan import MIN_TILE_CELLS
+from ..tiles.tiled_metric import TiledMetric, open_tiles
+from ..tiles.tiling import MIN_TILE_CELLS
 from ._seams import seam_rows
 from ._tools import markdown, peak_gb, synthetic_mass, timed
 

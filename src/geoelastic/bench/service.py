@@ -28,7 +28,7 @@ import numpy as np
 from ..area import Area
 from ..errors import CheckError
 from ..mechanism import ElasticMechanism
-from ..mechanism.portable import save_mechanism
+from ..mechanism.geox_mechanism import save_mechanism
 from ..metric import Metric, build_metric
 from ..metric.extract import extract
 from ..progress import progress_bar

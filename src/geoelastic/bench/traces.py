@@ -23,14 +23,14 @@ from ..evaluation.commuters import synthetic_commuters
 from ..evaluation.trace_attack import attack_releases
 from ..mass import mass_from_quality
 from ..mechanism import ElasticMechanism
-from ..mechanism.portable import mechanism_bytes
+from ..mechanism.geox_mechanism import mechanism_bytes
 from ..metric import build_metric
 from ..progress import progress_bar
 from ..quality import synthetic_quality
 from ..service.bundle import client_dir
 from ..sources.traces import Trace
 from ..traces import Clock, TraceMechanism
-from ..traces.files import release_file
+from ..traces.trace_files import release_file
 from ._tools import markdown, timed
 
 __all__ = ["run", "summary"]

@@ -31,6 +31,6 @@ def command(**options: Any) -> dict[str, Any]:
     clamped or cut radii, atoms, stale and dead caches. Exit 1 if anything contradicts the claim. Nothing found is no
     proof.
     """
-    from ..evaluation.audit.request import audit_request
+    from ..evaluation.audit.audit_request import audit_request
 
     return audit_request(**options)

@@ -51,7 +51,7 @@ def run(file: str, reports: str, zones: str, output: str, **options: Any) -> dic
     The blur that the mechanism added is public and exactly known: it is taken out of totals, which tells nothing more
     about anybody than the reports did. Zones that the reports cannot tell apart are merged, and said to be.
     """
-    from ..statistics.request import estimate_files
+    from ..statistics.estimate_request import estimate_files
 
     return estimate_files(file, reports, zones, output, progress=show_progress(), **options)
 
@@ -65,7 +65,7 @@ def run(file: str, reports: str, zones: str, output: str, **options: Any) -> dic
 @click.option("--cache", metavar="DIR", help="Keep the model of the map's reports here, by content.")
 def plan(file: str, zones: str, people: float, **options: Any) -> dict[str, Any]:
     """How many groups of zones N reports tell apart, and how many people each zone would need by itself."""
-    from ..statistics.request import plan_file
+    from ..statistics.estimate_request import plan_file
 
     return plan_file(file, zones, people, progress=show_progress(), **options)
 

@@ -128,7 +128,13 @@ def attack(
     workplaces found in them; without, those of made-up commuters. Exit 1 if the fences are not at least three
     times harder.
     """
-    from ..evaluation.fence_trial import compare_with_circle, drawn_fences, given_fences, known_cases, trace_cases
+    from ..evaluation.fence_attack_study import (
+        compare_with_circle,
+        drawn_fences,
+        given_fences,
+        known_cases,
+        trace_cases,
+    )
     from ..fences import read_fences
     from ..randomness import SeededRandom
     from ..sources.traces import read_traces

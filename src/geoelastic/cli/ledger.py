@@ -87,7 +87,7 @@ def map_(file: str, at: tuple[float, float], output: str, level: float, delta: f
     than a level.
     """
     from ..figures import save_picture
-    from ..figures.ledger import ledger_map
+    from ..figures.ledger_map import ledger_map
     from ..figures.save import require_picture_path
     from ..opening import load
 
@@ -105,7 +105,7 @@ def _count(metric: AnyMetric, *, reports: int | None, ledger: str | None, user: 
     from ..accounts.accounting import HALF
     from ..accounts.ledger import Ledger
     from ..errors import InputError
-    from ..release.choose import account_of
+    from ..release.named_mechanism import account_of
 
     if (reports is None) == (ledger is None):
         raise InputError("give either --reports or --ledger")

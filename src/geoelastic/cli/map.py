@@ -32,12 +32,12 @@ def command(file: str, kind: str, output: str, **options: Any) -> dict[str, Any]
     the values). KIND page writes the interactive page of `geoelastic serve` as one .html file.
     """
     if kind == "page":
-        from ..service.page import write_page
+        from ..service.service_page import write_page
 
         return write_page(file, output, measure=options["measure"])
     from ..errors import InputError
     from ..figures import save_picture
-    from ..figures.choose import picture_of_file
+    from ..figures.picture_request import picture_of_file
     from ..figures.save import require_picture_path
 
     if require_picture_path(output).suffix.lower() == ".tif" and kind == "cartogram":

@@ -65,6 +65,6 @@ def command(**options: Any) -> dict[str, Any]:
     is said, and the same place has the same report in it.
     The mechanism 'laplace' needs no FILE if epsilon, error or guard is given.
     """
-    from ..release.request import sanitize_request
+    from ..release.report_request import sanitize_request
 
     return sanitize_request(progress=show_progress(), **options)

@@ -64,7 +64,7 @@ def command(files: tuple[str, ...], token_file: str | None, measure: str, **opti
 
     Nothing about a request is logged but its method, route, status and time.
     """
-    from ..service.run import read_token, serve
+    from ..service.start import read_token, serve
 
     if not files and options["pack"] is None:
         raise click.UsageError("Missing argument 'FILE...', or --pack DIR.", click.get_current_context())

@@ -87,7 +87,7 @@ def release(file: str, traces: tuple[str, ...], output: str, **options: Any) -> 
     One place a tick of a public clock. Gaps hold the last place; a fence that is entered or left cuts the trace, and a
     stay in it is told as the fence; places off the map count as the nearest on it, and are counted here.
     """
-    from ..release.traces import release_request
+    from ..release.trace_request import release_request
 
     return release_request(file, traces, output, progress=show_progress(), **options)
 
@@ -101,7 +101,7 @@ def release(file: str, traces: tuple[str, ...], output: str, **options: Any) -> 
 @click.option("--within", "within_m", type=float, default=300, show_default=True, help="How far around, in metres.")
 def cost(file: str, **options: Any) -> dict[str, Any]:
     """Say what a release over the map FILE gives away."""
-    from ..release.traces import cost_request
+    from ..release.trace_request import cost_request
 
     return cost_request(file, **options)
 
@@ -117,7 +117,7 @@ def attack(file: str, released: str, truth: tuple[str, ...], user: str | None, *
     home by averaging and by Bayes. --rate and --step must be those of the release: the adversary knows them.
     """
     from ..evaluation.trace_attack import attack_releases
-    from ..release.traces import open_traces
+    from ..release.trace_request import open_traces
 
     found = attack_releases(open_traces(file, **choices), released, truth, user=user)
     head = f"{'user':<16}{'release':>10}{'tracking':>10}{'running mean':>14}{'home, mean':>12}{'home, Bayes':>13}"
@@ -147,7 +147,7 @@ def map_(
     nothing: keep it to yourself.
     """
     from ..evaluation.trace_attack import map_release
-    from ..release.traces import open_traces
+    from ..release.trace_request import open_traces
 
     done = map_release(open_traces(file, **choices), released, truth, output, user=user)
     return done | {"text": f"{output}: holds the true track, for your eyes only"}

@@ -47,7 +47,7 @@ def command(
     if proved:
         if sample is not None or any(x is not None for x in (policy, l_star, l_from, l_top, share)):
             raise InputError("--proved checks all of what the file states: it goes with no policy and no --sample")
-        from ..judge.proved import proved_check
+        from ..judge.proved_checker import proved_check
 
         said = proved_check(open_mechanism(file))
         return said | {"text": proved_line(said)}

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import ByteArray, IndexArray
 from ..errors import FileError
 from ..store import schema
 
@@ -18,7 +19,6 @@ __all__ = [
     "CORNERS", "KINDS", "NAMES", "TEXT", "Context", "Name", "context_from_parts", "context_to_parts",
 ]  # fmt: skip
 
-CornerArray = npt.NDArray[np.int32]
 
 #: What a line is, by its number; of water it is a ring, and all its rings are filled together by the even-odd rule.
 KINDS = ("", "water", "river", "coast", "road", "street")
@@ -41,9 +41,9 @@ class Name(NamedTuple):
 class Context:
     """`begins`: at the first corner of each line what it is, by its number in `KINDS`, and 0 at its others."""
 
-    begins: npt.NDArray[np.uint8]
-    x: CornerArray
-    y: CornerArray
+    begins: ByteArray
+    x: IndexArray
+    y: IndexArray
     names: tuple[Name, ...] = ()
 
     def __post_init__(self) -> None:
@@ -53,7 +53,7 @@ class Context:
     def __repr__(self) -> str:
         return f"Context({np.count_nonzero(self.begins)} lines of {self.x.size} corners, {len(self.names)} names)"
 
-    def lines(self, kind: str) -> Iterator[CornerArray]:
+    def lines(self, kind: str) -> Iterator[IndexArray]:
         """The corners of each line of a kind, (corners, 2)."""
         first = np.flatnonzero(self.begins)
         corners = np.column_stack([self.x, self.y])

@@ -2,21 +2,21 @@
 """Mechanisms and check-ins to tables and figures: adversaries, utility, calibration, baselines, the whole study."""
 
 from .adversary import AdversaryError, binary_error, euclidean_error, loss_error
-from .areas import PAPER_AREAS, StudyArea, read_areas
-from .as_run import AsRun, elastic_as_run, laplace_as_run
 from .attacks import own_prior_error, repeated_reports, worst_case
 from .baselines import density_snap_channel, grid_snap_channel, location_guard_channel
 from .calibration import calibrate, laplace_epsilons
 from .channel import Channel, Outputs, channel_from_matrix
-from .elastic import distance_table, elastic_channel, expected_errors, mechanism_channel, paper_channel
+from .elastic_channel import distance_table, elastic_channel, expected_errors, mechanism_channel, paper_channel
 from .evaluate import evaluate
 from .homes import home_recovery, lattice_gap
-from .laplace import laplace_channel, laplace_expected_m, laplace_miss
+from .laplace_channel import laplace_channel, laplace_expected_m, laplace_miss
 from .optimal import optimal_gap, optimal_matrix
+from .paper_run import AsRun, elastic_as_run, laplace_as_run
 from .prior import Prior, prior_from_checkins
-from .report import mechanism_rows
 from .reproduce import reproduce
 from .study import Study, run_study
+from .study_areas import PAPER_AREAS, StudyArea, read_areas
+from .study_report import mechanism_rows
 from .utility import Utility, measure_utility
 
 __all__ = [

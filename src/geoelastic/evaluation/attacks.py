@@ -14,8 +14,8 @@ import numpy as np
 from scipy import sparse
 
 from .. import _kernels as kernels
+from ..arrays import FloatArray, IntArray
 from ..errors import InputError, require_count
-from ..levels import FloatArray, IntArray
 from .channel import BLOCK, Channel
 from .prior import Prior
 

@@ -11,11 +11,11 @@ import math
 
 import numpy as np
 
+from ..arrays import FloatArray, IntArray
 from ..errors import InputError, require_choice, require_count, require_positive
-from ..levels import FloatArray, IntArray
 from ..locations import Grid
 from .channel import Channel, Outputs
-from .laplace import LOCATION_GUARD_EPSILON, laplace_channel
+from .laplace_channel import LOCATION_GUARD_EPSILON, laplace_channel
 from .prior import Prior
 
 __all__ = ["density_snap_channel", "grid_snap_channel", "location_guard_channel"]

@@ -10,7 +10,7 @@ from functools import partial
 from scipy import optimize
 
 from ..errors import InputError, require_positive
-from .laplace import laplace_expected_m, laplace_miss
+from .laplace_channel import laplace_expected_m, laplace_miss
 from .utility import Utility
 
 __all__ = ["calibrate", "laplace_epsilons"]

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.ndimage import distance_transform_edt
 
+from ..arrays import IntArray
 from ..errors import require_count
 from ..fences import fence_outlines
-from ..levels import IntArray
 from ..mass import Mass
 from ..mechanism import ElasticMechanism
 from ..metric import AnyMetric, build_metric

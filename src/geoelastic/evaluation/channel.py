@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..arrays import FloatArray, IntArray
 from ..errors import InputError
-from ..levels import FloatArray, IntArray
 
 __all__ = ["BLOCK", "Channel", "Outputs", "channel_from_matrix", "remembered"]
 

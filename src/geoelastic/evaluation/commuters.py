@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..area import Area
+from ..arrays import FloatArray
 from ..errors import require_count, require_latlon
-from ..levels import FloatArray
 from ..sources.traces import Fix, Trace, clean_trace
 
 __all__ = ["Commuter", "home_density", "synthetic_commuters"]

@@ -12,14 +12,14 @@ from ..metric import AnyMetric
 from ..opening import load
 from ..sources.checkins import read_checkins
 from ..tiles.folder import MANIFEST
-from ..tiles.metric import is_tiled
-from .areas import StudyArea
-from .claims import judge_claims
-from .elastic import cells_in
+from ..tiles.tiled_metric import is_tiled
+from .elastic_channel import cells_in
 from .homes import home_recovery, lattice_gap
-from .report import draw_figures, write_report
-from .stages import Stages, file_digest
+from .paper_claims import judge_claims
 from .study import Study, run_study
+from .study_areas import StudyArea
+from .study_report import draw_figures, write_report
+from .study_stages import Stages, file_digest
 
 __all__ = ["beyond", "default_areas", "evaluate", "publish"]
 

@@ -15,12 +15,11 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import shapely
 from scipy.optimize import least_squares
 
 from ..area import Area
-from ..levels import FloatArray
+from ..arrays import BoolArray, FloatArray, IntArray
 from ..sources.traces import Trace
 
 __all__ = ["ESTIMATORS", "Endpoints", "attack", "visible_endpoints"]
@@ -65,7 +64,7 @@ def visible_endpoints(trace: Trace, fence: Any) -> tuple[Endpoints, Area]:
     return Endpoints(shape, table[:, :2], table[:, 2:4], table[:, 4:]), plane
 
 
-def _absences(edge: npt.NDArray[np.int64], hidden: npt.NDArray[np.bool_], time_s: FloatArray) -> list[tuple[int, int]]:
+def _absences(edge: IntArray, hidden: BoolArray, time_s: FloatArray) -> list[tuple[int, int]]:
     """(last visible fix before, first visible fix after) of every absence long enough to be a stay."""
     pairs = [(int(a), int(b) + 1) for a, b in pairwise(edge) if not hidden[a]]
     return [(before, after) for before, after in pairs if time_s[after] - time_s[before] >= _MIN_HIDDEN_S]

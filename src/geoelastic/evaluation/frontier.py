@@ -16,19 +16,19 @@ from typing import Any
 
 import numpy as np
 
-from ..levels import FloatArray
+from ..arrays import FloatArray
 from ..locations import Grid
 from ..metric import Metric
 from ..metric.relief import reporting_metric
 from .adversary import euclidean_error
-from .areas import StudyArea
 from .attacks import own_prior_error
 from .baselines import density_snap_channel, grid_snap_channel
 from .channel import Channel, Outputs, channel_from_matrix
-from .elastic import distance_table, elastic_channel
-from .laplace import laplace_channel
+from .elastic_channel import distance_table, elastic_channel
+from .laplace_channel import laplace_channel
 from .prior import Prior
-from .stages import Stages
+from .study_areas import StudyArea
+from .study_stages import Stages
 from .utility import measure_utility
 
 __all__ = [

@@ -15,18 +15,19 @@ from typing import Any
 import numpy as np
 
 from .. import _kernels as kernels
-from ..levels import UNREACHABLE, FloatArray, IntArray
+from ..arrays import FloatArray, IntArray
+from ..levels import UNREACHABLE
 from ..mechanism.elastic import ElasticMechanism
 from ..metric import AnyMetric
 from ..randomness import SeededRandom
 from ..traces import Habit, TraceMechanism
 from ..traces.habit import jump_measure
 from ..traces.live import LiveTrace
-from .areas import StudyArea
 from .attacks import outcome_rows
-from .elastic import mechanism_channel
+from .elastic_channel import mechanism_channel
 from .homes import draw_homes, home_fence, home_prior
 from .prior import Prior
+from .study_areas import StudyArea
 from .trace_homes import Told, home_beliefs
 
 __all__ = ["HomeScene", "attack_rows"]
@@ -80,7 +81,7 @@ class HomeScene:
         return float((home in best) / len(best)), float(self.apart_m[guess, home])
 
 
-class _Table:
+class _AttackTable:
     def __init__(self) -> None:
         self.rows: list[dict[str, Any]] = []
 
@@ -100,7 +101,7 @@ def attack_rows(
     """One row an attack: what is seen, how far off the best guess is, how often the very cell is found."""
     scene = HomeScene.of(metric, home_prior(metric, area))
     chosen = draw_homes(metric, scene.prior, homes, np.random.default_rng(seed))
-    table = _Table()
+    table = _AttackTable()
     attacks: tuple[tuple[str, Callable[[], None]], ...] = (
         ("fresh", lambda: _fresh(table, scene, chosen, runs, reports, seed)),
         ("live", lambda: _live(table, scene, chosen, runs, reports[-1], seed)),
@@ -115,7 +116,9 @@ def attack_rows(
     return table.rows
 
 
-def _fresh(table: _Table, scene: HomeScene, homes: IntArray, runs: int, reports: Sequence[int], seed: int) -> None:
+def _fresh(
+    table: _AttackTable, scene: HomeScene, homes: IntArray, runs: int, reports: Sequence[int], seed: int
+) -> None:
     rng = np.random.default_rng(seed)
     cases = [(int(home), scene.draw(int(home), rng, reports[-1])) for home in homes for _ in range(runs)]
     none = np.zeros(scene.prior.n_places)
@@ -127,7 +130,7 @@ def _fresh(table: _Table, scene: HomeScene, homes: IntArray, runs: int, reports:
     table.add("sticky reports", f"{reports[-1]} from home, all the same", found)
 
 
-def _live(table: _Table, scene: HomeScene, homes: IntArray, runs: int, ticks: int, seed: int) -> None:
+def _live(table: _AttackTable, scene: HomeScene, homes: IntArray, runs: int, ticks: int, seed: int) -> None:
     """`LiveTrace` at home, one tick after the other: its own law, with the habit that everybody sees grow."""
     traces = LiveTrace(scene.mechanism).mechanism
     weights = _live_weights(traces, scene)
@@ -167,7 +170,7 @@ def _live_weights(traces: TraceMechanism, scene: HomeScene) -> FloatArray:
     return weights
 
 
-def _traced(table: _Table, scene: HomeScene, homes: IntArray, nights: int, seed: int) -> None:
+def _traced(table: _AttackTable, scene: HomeScene, homes: IntArray, nights: int, seed: int) -> None:
     """Whole nights at home through the trace mechanism, with habit, before one who knows when they are."""
     traces = TraceMechanism(scene.mechanism)
     metric, owner = scene.mechanism.metric, scene.mechanism.metric.locations.owner.ravel()
@@ -191,7 +194,7 @@ def _traced(table: _Table, scene: HomeScene, homes: IntArray, nights: int, seed:
         table.add("traced: nights of six hours at home", f"{mark} nights", found[mark])
 
 
-def _work(table: _Table, scene: HomeScene, cases: int, reports: Sequence[int], seed: int) -> None:
+def _work(table: _AttackTable, scene: HomeScene, cases: int, reports: Sequence[int], seed: int) -> None:
     """One who knows where a person works, and that people live near their work."""
     rng = np.random.default_rng(seed)
     works = rng.choice(scene.prior.n_places, size=cases, p=scene.prior.weights)
@@ -209,7 +212,9 @@ def _work(table: _Table, scene: HomeScene, cases: int, reports: Sequence[int], s
             table.add(f"lives near work; the adversary {name}", f"{n} from home" if n else "nothing", found)
 
 
-def _two_maps(table: _Table, scene: HomeScene, second: AnyMetric | None, homes: IntArray, runs: int, seed: int) -> None:
+def _two_maps(
+    table: _AttackTable, scene: HomeScene, second: AnyMetric | None, homes: IntArray, runs: int, seed: int
+) -> None:
     """A report through each of two maps of the same land, beside two through one: d adds up over maps as well."""
     if second is None:
         return
@@ -226,7 +231,7 @@ def _two_maps(table: _Table, scene: HomeScene, second: AnyMetric | None, homes: 
         table.add(name, "2 from home", [scene.judge(seen(a, b), home) for home, a, b in cases])
 
 
-def _neighbours(table: _Table, scene: HomeScene, home: int, runs: int, reports: Sequence[int], seed: int) -> None:
+def _neighbours(table: _AttackTable, scene: HomeScene, home: int, runs: int, reports: Sequence[int], seed: int) -> None:
     """Those who live next to somebody's fence: what reports tell of them with it and without."""
     metric, prior = scene.mechanism.metric, scene.prior
     fenced = metric.with_fences([home_fence(metric, int(prior.cell[home]))])

@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ..arrays import IntArray
 from ..errors import InputError, require_count
 from ..fences import cells_to_shape
-from ..levels import IntArray
 from ..metric import AnyMetric
-from .areas import StudyArea
 from .attacks import RepeatedReports, repeated_reports
-from .elastic import cells_in, distance_table, elastic_channel, reporting_channel
-from .laplace import laplace_channel
+from .elastic_channel import cells_in, distance_table, elastic_channel, reporting_channel
+from .laplace_channel import laplace_channel
 from .optimal import OptimalGap, optimal_gap
 from .prior import Prior
+from .study_areas import StudyArea
 
 __all__ = ["draw_homes", "home_fence", "home_prior", "home_recovery", "lattice_gap"]
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import optimize, sparse
 
+from ..arrays import FloatArray, IntArray
 from ..errors import GeoelasticError, InputError
-from ..levels import FloatArray, IntArray
 
 __all__ = ["OptimalGap", "direct_edges", "exponential_matrix", "optimal_gap", "optimal_matrix"]
 

@@ -22,10 +22,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ..arrays import FloatArray, IntArray
 from ..errors import GeoelasticError, InputError
-from ..levels import LEVEL_UNIT, FloatArray, IntArray
+from ..levels import LEVEL_UNIT
 
-__all__ = ["Optimum", "Problem", "solve_optimum", "spanner"]
+__all__ = ["LinearProgram", "Optimum", "solve_optimum", "spanner"]
 
 #: The solution and the bound of its multipliers differ by at most this part.
 TOLERANCE = 1e-5
@@ -37,7 +38,7 @@ _PATIENCE = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class LinearProgram:
     """Places and reports in millimetres (n, 2) and (m, 2), whole weights of the places, and edges (E, 2) with their
     lengths in level units: whole numbers only, so that a bound can be exact."""
 
@@ -103,7 +104,7 @@ class Optimum:
     steps: int
 
 
-def solve_optimum(problem: Problem, *, step: Callable[[int, float, float], None] | None = None) -> Optimum:
+def solve_optimum(problem: LinearProgram, *, step: Callable[[int, float, float], None] | None = None) -> Optimum:
     """The optimum, to `TOLERANCE`; `step(k, error_m, bound_m)` is told how far it is."""
     solver = _Solver(problem)
     best: Optimum | None = None
@@ -133,7 +134,7 @@ class _Solver:
     Multipliers y >= 0 and u fulfil u + G^T y = c in the end.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: LinearProgram) -> None:
         n, m = problem.cost_m.shape
         self.i, self.j = problem.edges.T
         tail, head = np.concatenate([self.i, self.j]), np.concatenate([self.j, self.i])

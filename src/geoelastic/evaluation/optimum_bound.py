@@ -26,7 +26,7 @@ import numpy as np
 from ..errors import FileError
 from ..levels import LEVEL_BITS
 from ..store.atomic import write_bytes
-from .optimum import Optimum, Problem
+from .optimum import LinearProgram, Optimum
 
 __all__ = ["Certificate", "certified_bound", "certify", "exp_above", "read_certificate", "write_certificate"]
 
@@ -53,7 +53,7 @@ def exp_above(units: int, bits: int = R_BITS) -> int:
     return -(-result >> (guard - bits))
 
 
-def certify(problem: Problem, optimum: Optimum) -> Certificate:
+def certify(problem: LinearProgram, optimum: Optimum) -> Certificate:
     """All that the bound needs, in whole numbers; `problem.weight` in parts of about 2^30."""
     total = int(problem.weight.sum())
     rho = np.exp(-np.tile(problem.units, 2) / 2.0**LEVEL_BITS)

@@ -13,26 +13,27 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..arrays import FloatArray, IntArray
 from ..errors import InputError
-from ..levels import UNREACHABLE, FloatArray, IntArray
+from ..levels import UNREACHABLE
 from ..mechanism.elastic import ElasticMechanism
 from ..metric import AnyMetric
-from .areas import StudyArea
-from .elastic import cells_in
-from .optimum import Problem, spanner
+from .elastic_channel import cells_in
+from .optimum import LinearProgram, spanner
 from .optimum_bound import WEIGHTS_TOTAL
+from .study_areas import StudyArea
 
-__all__ = ["Scene", "lattice_scene", "mechanism_errors"]
+__all__ = ["LatticeScene", "lattice_scene", "mechanism_errors"]
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
+class LatticeScene:
     """Locations of the map that are the places, their whole distances (n, n), the program between them, and which of
     them lie in the inner half (by side) of the area."""
 
     locations: IntArray
     units: IntArray
-    problem: Problem
+    problem: LinearProgram
     inner: IntArray
 
     def error_m(self, per_place: FloatArray, *, inner: bool = False) -> float:
@@ -41,14 +42,14 @@ class Scene:
         weight = self.problem.prior[chosen]
         return float(weight @ per_place[chosen] / weight.sum())
 
-    def scaled(self, factor: float) -> Problem:
+    def scaled(self, factor: float) -> LinearProgram:
         """The same program with every distance `factor` times as long."""
         p = self.problem
         units = np.maximum(np.rint(p.units * factor).astype(np.int64), 1)
-        return Problem(p.places_mm, p.reports_mm, p.weight, p.edges, units)
+        return LinearProgram(p.places_mm, p.reports_mm, p.weight, p.edges, units)
 
 
-def lattice_scene(metric: AnyMetric, area: StudyArea, *, side: int = 15, stretch: float = 1.05) -> Scene:
+def lattice_scene(metric: AnyMetric, area: StudyArea, *, side: int = 15, stretch: float = 1.05) -> LatticeScene:
     """`side` x `side` places spread evenly over an area (fewer, where two fall into one location)."""
     cells = cells_in(metric, area)
     if not len(cells):
@@ -66,8 +67,8 @@ def lattice_scene(metric: AnyMetric, area: StudyArea, *, side: int = 15, stretch
     density = metric.mass[locations] / metric.locations.area_cells[locations]
     weight = np.rint(density / density.sum() * WEIGHTS_TOTAL).astype(np.int64)
     inner = np.flatnonzero([_inner(k, side) for k in at])
-    return Scene(
-        locations, units, Problem(xy_mm, xy_mm, weight, pairs, units[pairs[:, 0], pairs[:, 1]]), inner
+    return LatticeScene(
+        locations, units, LinearProgram(xy_mm, xy_mm, weight, pairs, units[pairs[:, 0], pairs[:, 1]]), inner
     )  # fmt: skip
 
 
@@ -75,7 +76,7 @@ def _inner(k: int, side: int) -> bool:
     return all(side / 4 <= v + 0.5 <= 3 * side / 4 for v in divmod(int(k), side))
 
 
-def mechanism_errors(mechanism: ElasticMechanism, scene: Scene) -> tuple[FloatArray, FloatArray]:
+def mechanism_errors(mechanism: ElasticMechanism, scene: LatticeScene) -> tuple[FloatArray, FloatArray]:
     """Expected metres at each place, of reports as they are and of reports remapped to the places."""
     xy, own = np.asarray(mechanism.metric.xy), mechanism.metric.xy[scene.locations]
     rows = np.stack([mechanism.probabilities(int(i)) for i in scene.locations])
@@ -83,7 +84,7 @@ def mechanism_errors(mechanism: ElasticMechanism, scene: Scene) -> tuple[FloatAr
     return plain, remapped_errors(rows, scene.problem)
 
 
-def remapped_errors(rows: FloatArray, problem: Problem) -> FloatArray:
+def remapped_errors(rows: FloatArray, problem: LinearProgram) -> FloatArray:
     """Expected metres at each place if every report (a column of `rows`) becomes the best of the problem's reports."""
     cost = problem.prior[:, None] * problem.cost_m
     guessed = np.zeros_like(problem.cost_m)

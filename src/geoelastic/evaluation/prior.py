@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ..arrays import FloatArray, IntArray
 from ..errors import InputError, require_able, require_choice
-from ..levels import FloatArray, IntArray
 from ..locations import Grid
 from ..sources.checkins import Checkins
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The study: every mechanism under every adversary in every area, planar Laplace at equal utility in the first.
 
-The paper's comparison is made with its mechanism as it was run (`paper-run`, see `as_run`; no guarantee), with the same
-cut mechanism as one channel over the whole map (`paper`; no guarantee), and with two that keep the guarantee, reporting
-by mass and by the square of the mass per area; a metric that was sharpened adds what its reports really are
+The paper's comparison is made with its mechanism as it was run (`paper-run`, see `paper_run`; no guarantee), with the
+same cut mechanism as one channel over the whole map (`paper`; no guarantee), and with two that keep the guarantee,
+reporting by mass and by the square of the mass per area; a metric that was sharpened adds what its reports really are
 (`sharpened`). Each has its own planar Laplace, calibrated to its utility in the first area and used unchanged in the
 others.
 """
@@ -19,22 +19,22 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import FloatArray
 from ..errors import InputError, OutsideError
-from ..levels import FloatArray
 from ..metric import AnyMetric
 from ..metric.relief import reporting_metric
 from ..sources.checkins import Checkins
 from .adversary import AdversaryError, binary_error, euclidean_error
-from .areas import StudyArea
-from .as_run import AsRun, elastic_as_run, laplace_as_run
 from .attacks import own_prior_error, worst_case
 from .baselines import density_snap_channel, grid_snap_channel, location_guard_channel
 from .calibration import laplace_epsilons
 from .channel import Channel, remembered
-from .elastic import DistanceTable, cells_in, distance_table, elastic_channel, expected_errors, paper_channel
-from .laplace import laplace_channel
+from .elastic_channel import DistanceTable, cells_in, distance_table, elastic_channel, expected_errors, paper_channel
+from .laplace_channel import laplace_channel
+from .paper_run import AsRun, elastic_as_run, laplace_as_run
 from .prior import Prior, prior_from_checkins
-from .stages import Stages
+from .study_areas import StudyArea
+from .study_stages import Stages
 from .utility import Utility, measure_utility
 
 __all__ = ["OWN_PRIOR", "PAIRS", "AreaStudy", "Study", "five_numbers", "run_study"]
@@ -44,7 +44,7 @@ PAIRS = {
     "paper-run": "laplace=paper-run",
     "paper": "laplace=paper",
     "elastic": "laplace=elastic",
-    "elastic-sharp": "laplace=elastic-sharp",
+    "elastic-mass-squared": "laplace=elastic-mass-squared",
     "sharpened": "laplace=sharpened",
 }
 #: mechanisms that are also judged by an adversary who knows the user's own habits
@@ -116,7 +116,7 @@ class AreaStudy:
             "paper": lambda: paper_channel(self.table, prior),
             "paper-box": lambda: paper_channel(self.table, prior, self.area),
             "elastic": lambda: elastic_channel(self.table, name="elastic, output by mass"),
-            "elastic-sharp": lambda: elastic_channel(
+            "elastic-mass-squared": lambda: elastic_channel(
                 self.table, output="mass^2", name="elastic, output by mass squared per area"
             ),
             "elastic-uniform": lambda: elastic_channel(self.table, output="uniform", name="elastic, output even"),

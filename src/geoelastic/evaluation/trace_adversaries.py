@@ -13,7 +13,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..levels import LEVEL_UNIT, UNREACHABLE, FloatArray, IntArray
+from ..arrays import FloatArray, IntArray
+from ..levels import LEVEL_UNIT, UNREACHABLE
 from ..traces.mechanism import TraceMechanism
 
 __all__ = [

@@ -20,11 +20,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..accounts.accounting import level_within
-from ..levels import LEVEL_UNIT, LN2, FloatArray
+from ..arrays import FloatArray
+from ..levels import LEVEL_UNIT, LN2
 from ..traces.mechanism import TraceMechanism
 from .trace_days import Day
 
-__all__ = ["CLOCKS", "Predictive", "Scene", "best_clock", "clock_errors", "predictive_error", "tune_predictive"]
+__all__ = ["CLOCKS", "Predictive", "TraceScene", "best_clock", "clock_errors", "predictive_error", "tune_predictive"]
 
 Rows = Callable[[int], FloatArray]
 #: Reports a day that are tried.
@@ -32,7 +33,7 @@ CLOCKS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 48)
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
+class TraceScene:
     """A map as the baselines need it: levels from a location to all, the measure's shares, metres."""
 
     rows: Rows
@@ -40,7 +41,7 @@ class Scene:
     xy: FloatArray
 
     @classmethod
-    def of(cls, mechanism: TraceMechanism) -> Scene:
+    def of(cls, mechanism: TraceMechanism) -> TraceScene:
         def rows(place: int) -> FloatArray:
             units = mechanism.searches(np.array([place]))[place]
             return np.asarray(units * LEVEL_UNIT, np.float64)
@@ -54,7 +55,7 @@ class Scene:
 
 
 def clock_errors(
-    scene: Scene, day: Day, cost: float, *, sharpened: bool, reports: Sequence[int] = CLOCKS
+    scene: TraceScene, day: Day, cost: float, *, sharpened: bool, reports: Sequence[int] = CLOCKS
 ) -> dict[int, FloatArray]:
     """The expected error in metres at each tick of a day by the number of reports: exact, no draws. Between reports the
     last one stands."""
@@ -90,7 +91,7 @@ class Predictive:
 
 
 def predictive_error(
-    scene: Scene, day: Day, cost: float, settings: Predictive, rng: np.random.Generator, *, sharpened: bool
+    scene: TraceScene, day: Day, cost: float, settings: Predictive, rng: np.random.Generator, *, sharpened: bool
 ) -> tuple[FloatArray, int, float]:
     """(error in metres at each tick, reports, spent) of one run over a day. The budget is pure: what is spent depends
     on the trace, so that only the sum counts; when it is used up, the last report stands."""
@@ -125,7 +126,7 @@ def _next_budget(settings: Predictive, rate: float, passed: list[float], left: f
 
 
 def tune_predictive(
-    scene: Scene, days: Sequence[Day], cost: float, *, sharpened: bool, seed: int
+    scene: TraceScene, days: Sequence[Day], cost: float, *, sharpened: bool, seed: int
 ) -> tuple[Predictive, float]:
     """The settings with the least mean error on these days, over a grid of them, and that error."""
     budget, found = cost / LN2, list[tuple[float, Predictive]]()

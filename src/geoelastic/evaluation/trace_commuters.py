@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import FloatArray
 from ..errors import InputError, require_count
-from ..levels import FloatArray
 from ..mechanism.elastic import ElasticMechanism
 from ..randomness import SeededRandom
 from ..traces import Habit, TraceMechanism

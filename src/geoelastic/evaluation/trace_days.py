@@ -10,8 +10,8 @@ from itertools import islice
 
 import numpy as np
 
+from ..arrays import FloatArray, IntArray
 from ..errors import InputError
-from ..levels import FloatArray, IntArray
 from ..sources.traces import Trace
 from ..traces import Clock, TraceMechanism
 

@@ -20,7 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _kernels as kernels
-from ..levels import LEVEL_UNIT, LN2, UNREACHABLE, FloatArray, IntArray
+from ..arrays import BoolArray, FloatArray, IndexArray, IntArray
+from ..levels import LEVEL_UNIT, LN2, UNREACHABLE
 from ..mechanism.remap import best_guess
 from ..metric.threads import worker_count
 from ..traces import Habit, Release
@@ -41,7 +42,7 @@ class Told:
     true locations at the others, and the habit before."""
 
     released: IntArray
-    at_home: npt.NDArray[np.bool_]
+    at_home: BoolArray
     places: IntArray
     past: Habit
 
@@ -140,7 +141,7 @@ class _Piece:
         self._jump = jump_measure(mechanism.measure, inside, piece.past, habit=mechanism.habit, jump=mechanism.jump)
         self._keep, self._table = 1.0 - mechanism.jump, mechanism.weights.table
 
-    def logs(self, rows: Sequence[npt.NDArray[np.int32]]) -> FloatArray:
+    def logs(self, rows: Sequence[IndexArray]) -> FloatArray:
         """One number a row of distances from a home."""
         weights, found = self._weights.copy(), np.empty(len(rows))
         for k, row in enumerate(rows):

@@ -12,15 +12,16 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import FloatArray
 from ..errors import require_count
-from ..levels import LN2, FloatArray
+from ..levels import LN2
 from ..mechanism.elastic import ElasticMechanism
 from ..progress import Bar
 from ..randomness import SeededRandom
 from ..sources.traces import Trace
 from ..traces import Habit, TraceMechanism
 from .trace_adversaries import WINDOWS, log_weights, mean_distance, running_mean, smooth
-from .trace_baselines import CLOCKS, Scene, best_clock, clock_errors, predictive_error, tune_predictive
+from .trace_baselines import CLOCKS, TraceScene, best_clock, clock_errors, predictive_error, tune_predictive
 from .trace_days import Day, find_days, split_days
 
 __all__ = ["expected_errors", "rate_for", "step_study", "trace_study"]
@@ -106,7 +107,7 @@ def _at_cost(
     runs: int,
     seed: int,
 ) -> list[dict[str, Any]]:
-    scene, table = Scene.of(base), _Table(cost, measured)
+    scene, table = TraceScene.of(base), _Table(cost, measured)
     for sharpened in (False, True):
         name = ", sharpened" if sharpened else ""
         k = best_clock([clock_errors(scene, day, cost, sharpened=sharpened, reports=CLOCKS) for day in tuned])

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import _kernels as kernels
+from ..arrays import FloatArray, IntArray
 from ..errors import InputError
-from ..levels import FloatArray, IntArray
 from .channel import Channel, Outputs
 from .prior import Prior
 

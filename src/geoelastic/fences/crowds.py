@@ -10,18 +10,15 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 from scipy.ndimage import distance_transform_edt, label
 
 from ..area import Area
+from ..arrays import BoolArray, FloatArray, IndexArray
 from ..errors import InputError, require_able, require_choice, require_latlon, require_nonnegative, require_positive
-from ..levels import FloatArray
 from ..locations import Grid
 
 __all__ = ["COUNTED", "Crowd", "area_crowd", "metric_crowd", "osm_crowd"]
 
-Mask = npt.NDArray[np.bool_]
-Regions = npt.NDArray[np.int32]
 
 _BLOCK_DEG = 0.25
 #: A town reaches this far around its buildings, scattered houses further, and last comes everything.
@@ -57,7 +54,7 @@ class Crowd:
     amount: float
     unit: str
     margin_m: float = 300.0
-    regions: Regions = None  # type: ignore[assignment]  # set below if not given
+    regions: IndexArray = None  # type: ignore[assignment]  # set below if not given
     min_cells: int = 9
 
     def __post_init__(self) -> None:
@@ -124,14 +121,16 @@ def _count(path: str, what: str, grid: Grid) -> FloatArray:
     return cells
 
 
-def _regions(grid: Grid, cells: FloatArray, built: Mask, amount: float, where: Mask | None = None) -> Regions:
+def _regions(
+    grid: Grid, cells: FloatArray, built: BoolArray, amount: float, where: BoolArray | None = None
+) -> IndexArray:
     """Parts of the map that hang together and hold the amount: towns first, then what is left of wider surroundings.
 
     So that the fence of a house on the shore is not most of the sea. The rule is public: it does not know the place.
     """
     allowed = np.ones(grid.shape, dtype=bool) if where is None else where
     far_m = distance_transform_edt(~built) * grid.cell_m if built.any() else np.zeros(grid.shape)
-    regions: Regions = np.zeros(grid.shape, dtype=np.int32)
+    regions: IndexArray = np.zeros(grid.shape, dtype=np.int32)
     for reach_m in _REACHES_M:
         piece, number = label(allowed & (far_m <= reach_m) & (regions == 0))
         held = np.bincount(piece.ravel(), weights=cells.ravel(), minlength=number + 1)
@@ -141,7 +140,7 @@ def _regions(grid: Grid, cells: FloatArray, built: Mask, amount: float, where: M
     return regions
 
 
-def _block_of(lat: float, lon: float, margin_m: float, cell_m: float) -> tuple[Grid, Mask]:
+def _block_of(lat: float, lon: float, margin_m: float, cell_m: float) -> tuple[Grid, BoolArray]:
     """The block that holds a place, as a grid, and which of its cells are the block's own.
 
     Blocks lie at multiples of a quarter of a degree of latitude and at a whole fraction of its circle, the same for
@@ -156,7 +155,7 @@ def _block_of(lat: float, lon: float, margin_m: float, cell_m: float) -> tuple[G
 
 
 @lru_cache(maxsize=16)
-def _block(south: float, west: float, width_deg: float, margin_m: float, cell_m: float) -> tuple[Grid, Mask]:
+def _block(south: float, west: float, width_deg: float, margin_m: float, cell_m: float) -> tuple[Grid, BoolArray]:
     north = south + _BLOCK_DEG
     block = Area.from_bounds(south, west, north, west + width_deg)
     wide = Area(block.lat, block.lon, block.width_m + 2 * margin_m, block.height_m + 2 * margin_m)

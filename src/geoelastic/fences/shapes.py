@@ -19,8 +19,8 @@ import shapely
 from shapely.geometry import mapping, shape
 
 from ..area import Area
+from ..arrays import BoolArray, IndexArray, IntArray
 from ..errors import FileError, InputError, OutsideError, require_latlon, require_positive
-from ..levels import IntArray
 from ..locations import Grid
 
 __all__ = [
@@ -34,8 +34,6 @@ __all__ = [
     "shape_cells",
 ]
 
-IndexArray = npt.NDArray[np.int32]
-Mask = npt.NDArray[np.bool_]
 _KINDS = "a GeoJSON Polygon, MultiPolygon, Point with the property 'radius_m', Feature or FeatureCollection"
 #: Edges of a shape are straight in degrees; pieces of this length are straight in metres too, to the centimetre.
 _EDGE_DEG = 0.01
@@ -170,7 +168,7 @@ def fences_to_cells(grid: Grid, fences: Any, *, units: IntArray | None = None, l
     return _renumbered(cells, masks)
 
 
-def _pockets(covered: Mask, units: IntArray, least: int) -> list[Mask]:
+def _pockets(covered: BoolArray, units: IntArray, least: int) -> list[BoolArray]:
     """Parts of the ground left over that hold less than `least` and are smaller than what the fences cover anyway.
 
     What is larger, or all that is left, is not covered unasked: there the build says what is wrong.
@@ -186,7 +184,7 @@ def _pockets(covered: Mask, units: IntArray, least: int) -> list[Mask]:
     return [parts == k for k in range(1, count + 1) if small[k]]
 
 
-def _renumbered(cells: IndexArray, masks: list[Mask]) -> IndexArray:
+def _renumbered(cells: IndexArray, masks: list[BoolArray]) -> IndexArray:
     """Numbers 1, 2, ... in the order in which the fences were given; read-only."""
     final: dict[int, int] = {}
     for mask in masks:
@@ -199,14 +197,14 @@ def _renumbered(cells: IndexArray, masks: list[Mask]) -> IndexArray:
     return numbered
 
 
-def _mask(grid: Grid, fence: Any, name: str) -> Mask:
+def _mask(grid: Grid, fence: Any, name: str) -> BoolArray:
     """The cells of one fence."""
     mask = np.zeros(grid.shape, dtype=bool)
     mask[shape_cells(grid, fence, name)] = True
     return mask
 
 
-def shape_cells(grid: Grid, fence: Any, name: str = "the fence") -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def shape_cells(grid: Grid, fence: Any, name: str = "the fence") -> tuple[IntArray, IntArray]:
     """(rows, columns) of the cells of one fence, which must lie on the map and have one."""
     plane = _to_plane(grid.area, fence)
     half_w, half_h = grid.cols * grid.cell_m / 2, grid.rows * grid.cell_m / 2

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..arrays import FloatArray
 from ..errors import require_positive
-from ..levels import FloatArray
 from ..sources.traces import Trace, haversine_m
 
 __all__ = ["Stay", "find_stays", "weighted_median"]

@@ -13,9 +13,9 @@ import shapely
 
 from ..area import Area
 from ..errors import MassError, OutsideError
-from .choice import Draws, random_core, widened
 from .crowds import Crowd
 from .places import Place
+from .random_halving import RandomBelow, random_core, widened
 from .shapes import cells_to_shape
 
 __all__ = ["CrowdOf", "SuggestedFence", "draw_fence", "suggest_fences"]
@@ -59,8 +59,8 @@ def numbered(notes: Sequence[dict[str, Any]], taken: Iterable[Any] = ()) -> list
     return result
 
 
-def draw_fence(place: Place, crowd: Crowd, *, rng: Draws | None = None) -> SuggestedFence:
-    """A fence for one place; see `geoelastic.fences.choice` for what it does not give away."""
+def draw_fence(place: Place, crowd: Crowd, *, rng: RandomBelow | None = None) -> SuggestedFence:
+    """A fence for one place; see `geoelastic.fences.random_halving` for what it does not give away."""
     core = random_core(crowd, place.lat, place.lon, rng=rng)
     fence = widened(core, crowd.margin_m / crowd.grid.cell_m)
     return SuggestedFence(
@@ -78,7 +78,7 @@ def suggest_fences(
     crowd_of: CrowdOf,
     *,
     keep: Iterable[tuple[Any, str | None]] = (),
-    rng: Draws | None = None,
+    rng: RandomBelow | None = None,
 ) -> tuple[list[SuggestedFence], list[str]]:
     """Fences for the places, and notes: which places get none of their own, and which fences are one on a map.
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..levels import FloatArray
+from ..arrays import FloatArray
 from .draw import INK, new_figure, to_png
 
 __all__ = ["compare_png"]

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import FloatArray
 from ..errors import MissingExtraError
-from ..levels import FloatArray
-from .context import draw_context
+from .context_layer import draw_context
 from .picture import Picture, edges_of
 
 __all__ = ["COLOURS", "INK", "draw_picture", "new_figure", "picture_png", "pictures_png", "to_png"]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import _kernels as kernels
+from ..arrays import FloatArray
 from ..errors import InputError, require_count
-from ..levels import FloatArray
 from ..metric.cartogram import UNITS
 from ..metric.threads import in_parts
 from ..quality import Quality

@@ -18,11 +18,11 @@ from ..mass import Mass
 from ..metric import Metric
 from ..quality import Quality
 from ..store import write_bytes
-from .choose import picture_of
 from .draw import draw_picture, new_figure, to_png
 from .maps import quality_map
 from .page import picture_page
 from .picture import Picture, credit_of
+from .picture_request import picture_of
 
 __all__ = ["Drawing", "Page", "card", "explore", "plot", "to_geodataframe"]
 
@@ -77,7 +77,7 @@ def explore(thing: Any, kind: str | None, **options: Any) -> Page:
     """The page of something: of a metric the whole app, unless one of its pictures is asked for."""
     if kind is None and isinstance(thing, Metric) and thing.by_paths:
         # the app sits above pictures: it is looked up by name, as this module is by `geoelastic.shown`
-        app = import_module("geoelastic.service.page")
+        app = import_module("geoelastic.service.service_page")
         return Page(app.standalone_page(thing, output=options.get("measure", "mass"), closed=True))
     return Page(picture_page(_picture(thing, kind, options)))
 

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import FloatArray
 from ..errors import MissingExtraError
-from ..levels import FloatArray
 from .draw import COLOURS
 from .picture import Picture, edges_of
 

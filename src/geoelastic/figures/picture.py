@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import FloatArray
 from ..context import Context
-from ..levels import FloatArray
 from ..locations import Grid
 
 __all__ = ["Mark", "Picture", "credit_of", "edges_of"]

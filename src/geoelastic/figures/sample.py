@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import FloatArray, IntArray
 from ..errors import InputError, require_count
-from ..levels import FloatArray
 
 if TYPE_CHECKING:
     from ..metric import AnyMetric
@@ -26,7 +26,7 @@ class Sample:
     shape: tuple[int, int]
     step: int
     cell_m: float
-    places: npt.NDArray[np.int64]
+    places: IntArray
     blocks: npt.NDArray[Any]
 
     @property

@@ -16,13 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import IntArray
 from ..errors import FileError, require_able, require_count
-from ..levels import LEVEL_BITS, IntArray
+from ..levels import LEVEL_BITS
 from ..mechanism.elastic import ElasticMechanism
-from ..mechanism.portable import load_mechanism
+from ..mechanism.geox_mechanism import load_mechanism
 from ..metric import AnyMetric, Metric
 from ..metric.decode import require_spread
-from ..metric.portable import is_portable
+from ..metric.geox_file import is_portable
 from ..metric.verify import verify as verify_metric
 from ..metric.verify_relief import check_relief
 from ..metric.weights import HALF, WHOLE, make_weights

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ..levels import FloatArray, IntArray
+from ..arrays import FloatArray, IntArray
 from ..mechanism.elastic import ElasticMechanism
 from ..metric import AnyMetric, Metric
 

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _kernels as kernels
-from ..levels import IntArray
+from ..arrays import IndexArray, IntArray
 
 __all__ = ["FEW", "neighbours", "touching"]
 
@@ -15,8 +15,6 @@ __all__ = ["FEW", "neighbours", "touching"]
 FEW = 2**15
 #: Ways of two steps that are looked at together: bounds the memory.
 _WAYS = 2**20
-
-IndexArray = npt.NDArray[np.int32]
 
 
 def touching(owner: IndexArray, n: int) -> tuple[IntArray, IndexArray]:

@@ -17,15 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _kernels as kernels
+from ..arrays import BoolArray, ByteArray, FloatArray, IndexArray, IntArray
 from ..errors import InputError
-from ..levels import FloatArray, IntArray
 from . import around
 from .grid import Grid
 
 __all__ = ["Locations", "adaptive", "from_exponents", "split", "uniform"]
-
-IndexArray = npt.NDArray[np.int32]
-BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +119,7 @@ class Locations:
         order = np.argsort(_morton(rows, cols), kind="stable") if self.kind == "adaptive" else slice(None)
         return Locations(grid, self.kind, rows[order], cols[order], size[order]), kept[order]
 
-    def exponents(self) -> npt.NDArray[np.uint8]:
+    def exponents(self) -> ByteArray:
         """log2 of each size: with the grid, all that is needed to rebuild an adaptive layout."""
         return np.log2(self.size).round().astype(np.uint8)
 
@@ -206,7 +203,7 @@ def _morton(row: npt.NDArray[Any], col: npt.NDArray[Any]) -> IntArray:
     return key
 
 
-def from_exponents(grid: Grid, exponents: npt.NDArray[np.uint8]) -> Locations:
+def from_exponents(grid: Grid, exponents: ByteArray) -> Locations:
     """The adaptive layout that `Locations.exponents` described: its leaves in Z-order, each as long as it says."""
     row, col, ok = kernels.unpack_leaves(grid.rows, grid.cols, exponents)
     if not ok:

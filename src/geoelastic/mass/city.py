@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import shapely
 from shapely.geometry import mapping, shape
 from shapely.geometry.base import BaseGeometry
 
+from ..arrays import BoolArray
 from ..errors import FileError, InputError, require_latlon, require_positive
 from ..locations import Grid
 
@@ -52,7 +52,7 @@ def _read_geojson(text: str) -> City:
     return data
 
 
-def city_cells(quality: Quality, city: City) -> tuple[npt.NDArray[np.bool_], dict[str, Any]]:
+def city_cells(quality: Quality, city: City) -> tuple[BoolArray, dict[str, Any]]:
     """Which cells belong to the city (their centre is in it), and the choice as plain data."""
     if isinstance(city, str):
         if city != WHERE_QUALITY_IS:
@@ -67,7 +67,7 @@ def city_cells(quality: Quality, city: City) -> tuple[npt.NDArray[np.bool_], dic
     return chosen, statement
 
 
-def _disc(grid: Grid, disc: tuple[float, float, float]) -> tuple[npt.NDArray[np.bool_], dict[str, Any]]:
+def _disc(grid: Grid, disc: tuple[float, float, float]) -> tuple[BoolArray, dict[str, Any]]:
     if len(disc) != 3:
         raise InputError(f"a 'city' disc must be (lat, lon, radius_m), got {len(disc)} numbers")
     lat, lon = require_latlon(disc[0], disc[1])
@@ -82,7 +82,7 @@ def _disc(grid: Grid, disc: tuple[float, float, float]) -> tuple[npt.NDArray[np.
     }
 
 
-def _polygon(grid: Grid, polygon: BaseGeometry | Mapping[str, Any]) -> tuple[npt.NDArray[np.bool_], dict[str, Any]]:
+def _polygon(grid: Grid, polygon: BaseGeometry | Mapping[str, Any]) -> tuple[BoolArray, dict[str, Any]]:
     geometry = polygon if isinstance(polygon, BaseGeometry) else _from_geojson(polygon)
     if geometry.is_empty or not geometry.is_valid or geometry.geom_type not in ("Polygon", "MultiPolygon"):
         raise InputError(f"a 'city' polygon must be a valid Polygon or MultiPolygon, got a {geometry.geom_type}")

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import BoolArray, FloatArray
 from ..errors import InputError, MassError, require_able, require_positive
-from ..levels import FloatArray
 from ..locations import Grid
 from ..shown import Shown
 from .city import WHERE_QUALITY_IS, City, city_cells
@@ -109,7 +109,7 @@ def mass_from_quality(
     return Mass(quality.grid, a + b * quality.cells, info)
 
 
-def _average(quality: Quality, radius_m: float, chosen: npt.NDArray[np.bool_]) -> tuple[float, int]:
+def _average(quality: Quality, radius_m: float, chosen: BoolArray) -> tuple[float, int]:
     """Mean of q over discs centred on the chosen cells, and the number of discs it was taken over."""
     reach = int(radius_m / quality.grid.cell_m)
     whole = np.zeros_like(chosen)

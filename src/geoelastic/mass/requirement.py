@@ -23,8 +23,9 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import IntArray
 from ..errors import InputError, require_nonnegative, require_positive
-from ..levels import LEVEL_UNIT, LN2, MASS_BITS, IntArray, level_to_units
+from ..levels import LEVEL_UNIT, LN2, MASS_BITS, level_to_units
 
 __all__ = ["Custom", "Linear", "Quadratic", "Requirement", "Step", "requirement_from_dict"]
 

@@ -2,7 +2,7 @@
 """Mechanisms: from a metric to reports, with a guarantee that can be asked for."""
 
 from ..randomness import RandomSource, ReplayRandom, SeededRandom, SystemRandom
-from ..reports.interface import Mechanism
+from ..reports.protocols import Mechanism
 from .elastic import ElasticMechanism
 
 __all__ = [

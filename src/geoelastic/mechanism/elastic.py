@@ -19,8 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _kernels as kernels
+from ..arrays import FloatArray, IndexArray, IntArray
 from ..errors import FrameError, require_able, require_count
-from ..levels import UNREACHABLE, FloatArray, IntArray
+from ..levels import UNREACHABLE
 from ..metric import AnyMetric, Metric
 from ..metric.measures import output_measure
 from ..metric.part import OnePart, Parts, require_reach
@@ -30,7 +31,7 @@ from ..metric.weights import HALF, WHOLE, make_weights
 from ..randomness import RandomSource, SeededRandom, SystemRandom
 from ..reports.reporter import Reporter
 from .sampler import Sampler, draw_full
-from .shared import Group, SharedSampler, groups_of
+from .shared_draws import Group, SharedSampler, groups_of
 
 __all__ = ["ElasticMechanism"]
 
@@ -140,7 +141,7 @@ class ElasticMechanism(Reporter):
         total: float = math.fsum(weighted)
         return weighted / total
 
-    def sample(self, i: int, size: int = 1, *, rng: RandomSource | None = None) -> npt.NDArray[np.int64]:
+    def sample(self, i: int, size: int = 1, *, rng: RandomSource | None = None) -> IntArray:
         """Reported locations drawn from location i, each independently."""
         require_count("size", size)
         source = SystemRandom() if rng is None else rng
@@ -148,7 +149,7 @@ class ElasticMechanism(Reporter):
 
     def sample_cells(
         self, i: npt.ArrayLike, *, rng: RandomSource | None = None, workers: int | None = None
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    ) -> tuple[IntArray, IntArray]:
         """(rows, columns) of one reported cell for each secret location in `i`; repeated locations share their search.
 
         A location stands for its cells; which of them is reported is drawn evenly, after the fact.
@@ -208,7 +209,7 @@ class ElasticMechanism(Reporter):
         self, *, locations: npt.ArrayLike | None = None, workers: int | None = None, progress: bool = False
     ) -> dict[str, FloatArray]:
         """Expected error and quantiles for many locations; see `errors.expected_errors`."""
-        from .errors import expected_errors
+        from .expected_errors import expected_errors
 
         return expected_errors(self, locations=locations, workers=workers, progress=progress)
 
@@ -237,7 +238,7 @@ class ElasticMechanism(Reporter):
         else:
             sampler.draw_group(group, rng, out)
 
-    def _draw(self, i: int, rngs: list[RandomSource], sampler: Sampler) -> npt.NDArray[np.int64]:
+    def _draw(self, i: int, rngs: list[RandomSource], sampler: Sampler) -> IntArray:
         fence = int(self._metric.fences_at(i))
         if fence > 0:
             members = self._metric.fence_members(fence)
@@ -249,14 +250,14 @@ class ElasticMechanism(Reporter):
         require_reach(int(self.measure[units < UNREACHABLE].sum()))
         return draw_full(units, self.measure, self._weights, rngs)
 
-    def _cells(self, reported: npt.NDArray[np.int64], rng: RandomSource) -> tuple[Any, Any]:
+    def _cells(self, reported: IntArray, rng: RandomSource) -> tuple[Any, Any]:
         """A cell drawn evenly from each reported location."""
         rows, cols, sizes = self._metric.leaves(reported)
         sides = sizes.astype(np.int64)
         place = np.array([rng.below(int(side * side)) if side > 1 else 0 for side in sides], dtype=np.int64)
         return rows + place // sides, cols + place % sides
 
-    def _weighted(self, units: npt.NDArray[np.int32]) -> FloatArray:
+    def _weighted(self, units: IndexArray) -> FloatArray:
         shell, place = np.divmod(np.where(units == UNREACHABLE, 0, units), self._weights.period)
         weighted = self.measure * (self._weights.table[place] * np.exp2(-shell.astype(np.float64)))
         return np.where(units == UNREACHABLE, 0.0, weighted)

@@ -22,11 +22,11 @@ import numpy as np
 import numpy.typing as npt
 from pyproj import Geod
 
+from ..arrays import FloatArray
 from ..errors import InputError, OutsideError, require_choice, require_count, require_latlon, require_positive
-from ..levels import FloatArray
 from ..locations import Grid
 from ..randomness import RandomSource, SystemRandom
-from ..reports.placement import as_degrees
+from ..reports.locate import as_degrees
 from ..shown import Card
 
 __all__ = ["LOCATION_GUARD_LEVELS_M", "GridLaplace", "PlanarLaplace", "corrected_epsilon"]

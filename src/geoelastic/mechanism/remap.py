@@ -18,13 +18,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ..area import Area
+from ..arrays import FloatArray, IntArray
 from ..errors import InputError, require_able, require_choice
-from ..levels import FloatArray, IntArray
 from ..metric import AnyMetric
 from ..randomness import RandomSource
 from ..reports.reporter import Reporter
 from .elastic import ElasticMechanism
-from .errors import weight_totals
+from .expected_errors import weight_totals
 from .laplace import DEGREE_DECIMALS, PlanarLaplace
 
 __all__ = ["LOSSES", "Remapped", "RemappedLaplace", "best_guess"]

@@ -23,10 +23,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
-import numpy.typing as npt
 
 from .. import _kernels as kernels
-from ..levels import LEVEL_BITS, IntArray
+from ..arrays import IndexArray, IntArray
+from ..levels import LEVEL_BITS
 from ..metric.part import Part, Parts, Rest
 from ..metric.weights import Weights
 from ..randomness import RandomSource
@@ -41,9 +41,7 @@ _SHELLS = 30
 _REST = 2
 
 
-def draw_full(
-    units: npt.NDArray[np.int32], measure: IntArray, weights: Weights, rngs: list[RandomSource]
-) -> npt.NDArray[np.int64]:
+def draw_full(units: IndexArray, measure: IntArray, weights: Weights, rngs: list[RandomSource]) -> IntArray:
     """Draw from the whole line at once: every distance is known, nothing is bounded, no dart misses.
 
     The slow twin of `Sampler`, with the same distribution; it serves metrics that are not made of paths.
@@ -94,7 +92,7 @@ class Sampler:
         self._space = kernels.workspace(graph.n, graph.index.size, graph.buckets)
         return True
 
-    def draw(self, source: int, rngs: list[RandomSource]) -> npt.NDArray[np.int64]:
+    def draw(self, source: int, rngs: list[RandomSource]) -> IntArray:
         """One location per random source."""
         with self.line(source) as line:
             return np.array([line.throw(rng) for rng in rngs], dtype=np.int64)
@@ -190,7 +188,7 @@ class Line:
                 self._advance()
 
     @property
-    def distances(self) -> tuple[npt.NDArray[np.int32], int]:
+    def distances(self) -> tuple[IndexArray, int]:
         """Distances from the source, and the frontier up to which they are known."""
         return self._sampler._space[0], self._frontier
 

@@ -16,7 +16,7 @@ from ..metric import Metric
 from ..metric.sharpen_kept import sharpen_kept
 from ..opening import load
 from ..store import require_writable
-from ..tiles.metric import is_tiled
+from ..tiles.tiled_metric import is_tiled
 from .elastic import ElasticMechanism
 
 __all__ = ["sharpen_file"]

@@ -28,8 +28,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import FloatArray, IntArray
 from ..errors import FileError, InputError, require_able
-from ..levels import FloatArray, IntArray
 from ..metric import AnyMetric
 from ..randomness import RandomSource, uniform_below
 from ..reports.reporter import Reporter

@@ -26,7 +26,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _kernels as kernels
-from ..levels import IntArray, level_to_units
+from ..arrays import BoolArray, ByteArray, IndexArray, IntArray
+from ..levels import level_to_units
 from ..progress import Bar, progress_bar
 from .conformal import conformal_graph, repair
 from .graph import Graph
@@ -34,8 +35,6 @@ from .threads import in_parts
 
 __all__ = ["ascend", "carry_rise", "edge_limits", "fit_edges", "restore_edges", "rise_by", "upper_part"]
 
-RiseArray = npt.NDArray[np.uint8]
-IndexArray = npt.NDArray[np.int32]
 Neighbours = tuple[IntArray, IndexArray, IndexArray]
 
 #: The level from which on scales see to the requirement: from 0.5 to 0.8 it makes no difference.
@@ -55,7 +54,7 @@ def upper_part(table: IntArray) -> IntArray:
 def fit_edges(
     neighbours: Neighbours, scale: IndexArray, mass_units: IntArray, table: IntArray,
     sources: IndexArray, *, workers: int | None = None, progress: bool = False,
-) -> tuple[IndexArray, RiseArray]:  # fmt: skip
+) -> tuple[IndexArray, ByteArray]:  # fmt: skip
     """From scales that meet the `upper_part` of a table: scales, and edges' rises, that meet all of it."""
     base = conformal_graph(neighbours, scale)
     lower = table[: int(np.argmax(upper_part(table) > 0)) + 1]
@@ -85,7 +84,7 @@ def edge_limits(
     return both
 
 
-def rise_by(limits: IndexArray, full: npt.NDArray[Any], rise: RiseArray) -> RiseArray:
+def rise_by(limits: IndexArray, full: npt.NDArray[Any], rise: ByteArray) -> ByteArray:
     """The rise of edges whose conformal weight is `full`, raised as far as their limits allow; 0 where one may go."""
     before = (full.astype(np.int64) * rise) >> kernels.RISE_BITS
     allowed = (before * np.minimum(limits, STEP)) >> kernels.LIMIT_BITS
@@ -93,14 +92,14 @@ def rise_by(limits: IndexArray, full: npt.NDArray[Any], rise: RiseArray) -> Rise
     raised = np.clip(raised, rise, np.maximum(rise, kernels.MOST_RISE))
     raised[limits == kernels.STAYS] = rise[limits == kernels.STAYS]
     raised[limits == kernels.LONGER] = 0
-    rises: RiseArray = raised.astype(np.uint8)
+    rises: ByteArray = raised.astype(np.uint8)
     return rises
 
 
 def ascend(
-    base: Graph, rise: RiseArray, mass_units: IntArray, table: IntArray, sources: IndexArray, *,
+    base: Graph, rise: ByteArray, mass_units: IntArray, table: IntArray, sources: IndexArray, *,
     passes: int = PASSES, workers: int | None = None, bar: Bar | None = None,
-) -> RiseArray:  # fmt: skip
+) -> ByteArray:  # fmt: skip
     """The rise of each edge of `base`, a conformal graph whose balls hold with the rise given: raised, or 0."""
     full = base.edges()[2]
     for turn in range(passes):
@@ -113,8 +112,8 @@ def ascend(
 
 
 def carry_rise(
-    rise: RiseArray, before: Neighbours, after: Neighbours, origin: IntArray, otherwise: RiseArray | None = None
-) -> RiseArray:
+    rise: ByteArray, before: Neighbours, after: Neighbours, origin: IntArray, otherwise: ByteArray | None = None
+) -> ByteArray:
     """The rises of a layout for the neighbours of another, of which `origin` is each location's number in the first or
     -1; edges that were not there before have what is given `otherwise`, or their conformal weight."""
     n = before[0].size - 1
@@ -130,8 +129,8 @@ def carry_rise(
 
 
 def restore_edges(
-    rise: RiseArray, graph: Graph, after: Neighbours, scale: IndexArray, origin: IntArray, near: npt.NDArray[np.bool_]
-) -> RiseArray:
+    rise: ByteArray, graph: Graph, after: Neighbours, scale: IndexArray, origin: IntArray, near: BoolArray
+) -> ByteArray:
     """Edges that had gone, put back where an end is `near` (by its number before): as long as the distance between
     their ends in `graph`, the graph before, which leaves that as it is. What made them needless may be cut now."""
     tail, tip = _pairs(after)

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .. import __version__
+from ..arrays import BoolArray, ByteArray, FloatArray, IndexArray, IntArray
 from ..errors import InputError, MassError, require_able, require_choice, require_count
 from ..fences import fences_to_cells
-from ..levels import MASS_BITS, MASS_UNIT, FloatArray, IntArray, mass_to_units
+from ..levels import MASS_BITS, MASS_UNIT, mass_to_units
 from ..locations import Grid, Locations, adaptive, uniform
 from ..mass import Mass, Quadratic, Requirement
 from .ascent import fit_edges, upper_part
@@ -30,7 +30,6 @@ from .verify import verify
 
 __all__ = ["build_metric"]
 
-IndexArray = npt.NDArray[np.int32]
 
 METHODS = ("conformal", "paper")
 LAYOUTS = ("adaptive", "uniform")
@@ -46,14 +45,14 @@ SUBMAP_FRAME = 0.2
 
 
 @dataclass(frozen=True)
-class Plan:
+class BuildPlan:
     """What is built: the layout, integer masses, fences and the requirement's table."""
 
     locations: Locations
     mass_units: IntArray
     cells: IntArray
     fence: IndexArray
-    secret: npt.NDArray[np.bool_]
+    secret: BoolArray
     table: IntArray
 
 
@@ -111,8 +110,8 @@ def build_metric(
 
 
 def _conformal(
-    plan: Plan, density: FloatArray | None, ascent: bool, workers: int | None, progress: bool
-) -> tuple[Graph, IndexArray, IndexArray | None, npt.NDArray[np.uint8] | None]:
+    plan: BuildPlan, density: FloatArray | None, ascent: bool, workers: int | None, progress: bool
+) -> tuple[Graph, IndexArray, IndexArray | None, ByteArray | None]:
     """The graph of a local scale a location; the scales, the places if the map is redrawn by `density`, and the rise of
     each edge if edges have factors of their own."""
     table = upper_part(plan.table) if ascent else plan.table
@@ -135,7 +134,7 @@ def _conformal(
 
 
 def _paper(
-    plan: Plan, strategy: str, literal: bool, submaps: int, checkpoint: str | os.PathLike[str] | None,
+    plan: BuildPlan, strategy: str, literal: bool, submaps: int, checkpoint: str | os.PathLike[str] | None,
     workers: int | None, progress: bool,
 ) -> Graph:  # fmt: skip
     """The graph that the paper's passes give, from a checkpoint or from submaps on where there are any."""
@@ -164,7 +163,7 @@ def certified(
 
 def make_plan(
     mass: Mass, requirement: Requirement, layout: str, l_from: float, l_top: float, fences: Any, frame_cells: int
-) -> Plan:
+) -> BuildPlan:
     """Lay out locations and integers for a build, and refuse what cannot be built."""
     grid = mass.grid
     table = requirement.table(l_from, l_top)
@@ -184,7 +183,7 @@ def make_plan(
     fence = locations.first_of(fence_cells).ravel().astype(np.int32)
     if not np.any(secret & (fence == 0)):
         raise InputError("the map has no location outside its frame and fences: use more cells or a smaller frame")
-    return Plan(locations, locations.sum_over(units), outside, fence, secret, table)
+    return BuildPlan(locations, locations.sum_over(units), outside, fence, secret, table)
 
 
 def _checked_submaps(submaps: int, layout: str) -> int:

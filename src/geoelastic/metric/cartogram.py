@@ -23,13 +23,13 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _kernels as kernels
-from ..levels import MASS_UNIT, FloatArray, IntArray
+from ..arrays import FloatArray, IndexArray, IntArray
+from ..levels import MASS_UNIT
 from ..locations import Locations
 from ..progress import progress_bar
 
 __all__ = ["Cartogram", "draw_cartogram", "evening_radius", "neighbours_between", "place_parts"]
 
-IndexArray = npt.NDArray[np.int32]
 
 #: Units of a place in one cell: half cells with the fractional bits of a length.
 UNITS = 2 << kernels.LENGTH_BITS

@@ -17,9 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _kernels as kernels
+from ..arrays import BoolArray, IndexArray, IntArray
 from ..errors import InputError
 from ..fences import fence_outlines, fences_to_cells, read_fences
-from ..levels import UNREACHABLE, IntArray, level_to_units, mass_to_units
+from ..levels import UNREACHABLE, level_to_units, mass_to_units
 from ..locations import split
 from ..mass import Mass
 from .ascent import carry_rise, restore_edges
@@ -32,8 +33,6 @@ from .paper import PaperState, build_paper_graph
 from .resharpen import resharpened
 
 __all__ = ["carve"]
-
-IndexArray = npt.NDArray[np.int32]
 
 
 def carve(
@@ -94,7 +93,7 @@ def _fence_cells(metric: Metric, fences: Any, remove: set[int], mass: Mass | Non
     return fences_to_cells(metric.grid, shapes, units=units, least=least)
 
 
-def _near(metric: Metric, changed: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+def _near(metric: Metric, changed: npt.NDArray[Any]) -> BoolArray:
     """What changed and, because lengths around it changed, its neighbours' neighbours. Fence locations of the old
     metric have no edges: what touches them stands in for them."""
     near = np.zeros(metric.n, bool)
@@ -107,7 +106,7 @@ def _near(metric: Metric, changed: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     return near
 
 
-def _affected(metric: Metric, near: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+def _affected(metric: Metric, near: BoolArray) -> BoolArray:
     """Locations whose ball up to l_top may have met what is `near` a change."""
     graph = metric.graph
     seeds = np.flatnonzero(near).astype(np.int32)
@@ -118,9 +117,9 @@ def _affected(metric: Metric, near: npt.NDArray[np.bool_]) -> npt.NDArray[np.boo
 
 
 def _carve_scales(
-    bare: Metric, before: Metric, scale: IndexArray, parent: IntArray, near: npt.NDArray[np.bool_],
+    bare: Metric, before: Metric, scale: IndexArray, parent: IntArray, near: BoolArray,
     sources: IndexArray, workers: int | None,
-) -> tuple[Metric, npt.NDArray[np.bool_]]:  # fmt: skip
+) -> tuple[Metric, BoolArray]:  # fmt: skip
     neighbours = neighbours_between(bare.locations, bare.fence, bare.place)
     fenced = before.fence[parent] > 0
     start = np.where(fenced, 0, scale[parent]).astype(np.int32)
@@ -137,9 +136,7 @@ def _carve_scales(
     return carved, repaired != scale[parent]
 
 
-def _filled(
-    neighbours: tuple[IntArray, IndexArray, IndexArray], scale: IndexArray, missing: npt.NDArray[np.bool_]
-) -> IndexArray:
+def _filled(neighbours: tuple[IntArray, IndexArray, IndexArray], scale: IndexArray, missing: BoolArray) -> IndexArray:
     """Ground that a fence gave up takes the mean scale of its neighbours, from its edge inwards."""
     start, index, _ = neighbours
     values = np.where(missing, np.nan, scale.astype(np.float64))
@@ -153,8 +150,8 @@ def _filled(
 
 
 def _carve_edges(
-    metric: Metric, parent: IntArray, affected: npt.NDArray[np.bool_], workers: int | None, progress: bool
-) -> tuple[Metric, npt.NDArray[np.bool_]]:
+    metric: Metric, parent: IntArray, affected: BoolArray, workers: int | None, progress: bool
+) -> tuple[Metric, BoolArray]:
     """Edges of fence locations go; the pieces of a split leaf stay at distance 0; affected locations build again."""
     n = metric.n
     outside = metric.fence == 0
@@ -185,9 +182,7 @@ def _carve_edges(
     return replace(metric, graph=carved), moved & affected
 
 
-def _summary(
-    metric: Metric, moved: npt.NDArray[np.bool_], inside: npt.NDArray[np.bool_], checked: int, seconds: float
-) -> dict[str, Any]:
+def _summary(metric: Metric, moved: BoolArray, inside: BoolArray, checked: int, seconds: float) -> dict[str, Any]:
     moved = moved & ~inside
     reach = 0.0
     if moved.any() and inside.any():

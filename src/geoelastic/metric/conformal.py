@@ -20,11 +20,11 @@ from collections.abc import Callable
 from threading import Lock
 
 import numpy as np
-import numpy.typing as npt
 
 from .. import _kernels as kernels
+from ..arrays import BoolArray, ByteArray, FloatArray, IndexArray, IntArray
 from ..errors import MassError
-from ..levels import LEVEL_BITS, LEVEL_UNIT, MASS_UNIT, FloatArray, IntArray
+from ..levels import LEVEL_BITS, LEVEL_UNIT, MASS_UNIT
 from ..locations import Locations
 from ..progress import Bar, progress_bar
 from .graph import Graph
@@ -32,9 +32,6 @@ from .threads import in_parts
 
 __all__ = ["conformal_graph", "first_scales", "repair", "scales_of_density", "solve_scales"]
 
-IndexArray = npt.NDArray[np.int32]
-RiseArray = npt.NDArray[np.uint8]
-BoolArray = npt.NDArray[np.bool_]
 
 #: Each sweep both ways looks at one location in `STRIDE` and moves its surroundings by r^GAIN; measured on made-up
 #: and real cities, more sweeps or smaller strides gain less than 1 %.
@@ -46,7 +43,7 @@ _MAX_SCALE = 2**28
 
 
 def conformal_graph(
-    neighbours: tuple[IntArray, IndexArray, IndexArray], scale: IndexArray, rise: RiseArray | None = None
+    neighbours: tuple[IntArray, IndexArray, IndexArray], scale: IndexArray, rise: ByteArray | None = None
 ) -> Graph:
     """The graph that neighbours (start, index, length) and scales stand for; `rise`: edges' own factors (`ascent`)."""
     start, index, length = neighbours
@@ -94,7 +91,7 @@ def repair(
     table: IntArray,
     sources: IndexArray,
     *,
-    rise: RiseArray | None = None,
+    rise: ByteArray | None = None,
     workers: int | None = None,
     on_sweep: Callable[[int], None] | None = None,
 ) -> IndexArray:

@@ -17,8 +17,9 @@ import numpy.typing as npt
 
 from .. import _kernels as kernels
 from ..area import Area
+from ..arrays import IndexArray, IntArray
 from ..errors import FileError
-from ..levels import UNREACHABLE, IntArray
+from ..levels import UNREACHABLE
 from ..locations import Grid, Locations, from_exponents, uniform
 from ..mass import requirement_from_dict
 from ..mass.requirement import MAX_LEVEL
@@ -215,8 +216,8 @@ def _locations(grid: Grid, layout: str, columns: Columns) -> Locations:
 
 def _graph(
     locations: Locations,
-    fence: npt.NDArray[np.int32],
-    place: npt.NDArray[np.int32] | None,
+    fence: IndexArray,
+    place: IndexArray | None,
     numbers: dict[str, IntArray],
 ) -> Graph:
     if "scale" in numbers:

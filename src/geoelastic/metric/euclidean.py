@@ -7,8 +7,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import IndexArray
 from ..errors import InputError, require_positive
 from ..levels import LEVEL_UNIT, UNREACHABLE, level_to_units, mass_to_units
 from ..locations import uniform
@@ -18,7 +18,6 @@ from .metric import Metric
 
 __all__ = ["EuclideanMetric", "euclidean_metric"]
 
-IndexArray = npt.NDArray[np.int32]
 
 #: A complete graph of more locations than this is not written out.
 _MOST_EDGES_OF = 4096

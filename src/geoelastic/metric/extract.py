@@ -20,15 +20,16 @@ import numpy.typing as npt
 
 from .. import _kernels as kernels
 from ..area import Area
+from ..arrays import BoolArray, IndexArray
 from ..context import Context
 from ..errors import InputError, OutsideError, require_able
 from ..locations import Grid, Locations
+from .any_metric import AnyMetric
 from .ascent import carry_rise
 from .build import certified
 from .cartogram import neighbours_between
 from .conformal import conformal_graph
 from .graph import Graph
-from .interface import AnyMetric
 from .metric import Metric
 from .relief import Relief
 from .resharpen import resharpened
@@ -126,7 +127,7 @@ def _context(metric: Metric, cut: Metric) -> Context | None:
     """What lies in the box of the cut of what is drawn with the map."""
     if metric.context is None:
         return None
-    from ..context.shapes import moved
+    from ..context.simplify import moved
 
     there, here = metric.grid.area, cut.grid.area
     return moved(metric.context, here.east_m - there.east_m, here.north_m - there.north_m, here.width_m, here.height_m)
@@ -161,13 +162,13 @@ def _cut(metric: Metric, box: tuple[int, int, int, int]) -> Metric:
     )  # fmt: skip
 
 
-def _renumbered(fence: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
+def _renumbered(fence: npt.NDArray[Any]) -> IndexArray:
     """Fence numbers 1, 2, ... without gaps, in the order they had."""
     numbers = np.unique(np.concatenate([[0], fence]))
     return np.searchsorted(numbers, fence).astype(np.int32)
 
 
-def short_locations(cut: Metric, *, workers: int | None = None) -> npt.NDArray[np.bool_]:
+def short_locations(cut: Metric, *, workers: int | None = None) -> BoolArray:
     """Locations outside fences whose balls do not hold what is required, by the verifier's own check."""
     tail, tip, level = cut.edge_units()
     graph = kernels.adjacency(cut.n, tail, tip, level)

@@ -11,11 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _kernels as kernels
-from ..levels import IntArray
+from ..arrays import IndexArray, IntArray
 
 __all__ = ["Graph"]
-
-IndexArray = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)

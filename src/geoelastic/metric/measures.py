@@ -13,8 +13,8 @@ import hashlib
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import BoolArray, FloatArray, IntArray
 from ..errors import InputError, require_nonnegative
-from ..levels import FloatArray, IntArray
 from .metric import Metric
 
 __all__ = ["MEASURES", "measure_digest", "output_measure"]
@@ -69,7 +69,7 @@ def _weights(metric: Metric, output: str | npt.ArrayLike) -> FloatArray:
     return values.copy()
 
 
-def _mask(metric: Metric, never: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+def _mask(metric: Metric, never: npt.ArrayLike) -> BoolArray:
     mask = np.asarray(never, dtype=bool)
     if mask.shape == metric.grid.shape:
         return np.asarray(metric.locations.sum_over(mask.astype(np.int64)) == metric.locations.area_cells)

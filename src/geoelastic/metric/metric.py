@@ -10,10 +10,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import BoolArray, ByteArray, FloatArray, IndexArray, IntArray
 from ..errors import FrameError, InputError, OutsideError
-from ..levels import UNREACHABLE, FloatArray, IntArray, level_to_units, units_to_level, units_to_mass
+from ..levels import UNREACHABLE, level_to_units, units_to_level, units_to_mass
 from ..locations import Grid, Locations
 from ..mass import Mass, Quadratic, Requirement
 from ..shown import Shown
@@ -22,14 +22,11 @@ from .graph import Graph
 if TYPE_CHECKING:
     from ..area import Area
     from ..context import Context
-    from .interface import AnyMetric
+    from .any_metric import AnyMetric
     from .part import Parts
     from .relief import Relief
 
 __all__ = ["Metric"]
-
-IndexArray = npt.NDArray[np.int32]
-BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,7 +54,7 @@ class Metric(Shown):
     framed: BoolArray | None = None
     scale: IndexArray | None = None
     place: IndexArray | None = None
-    rise: npt.NDArray[np.uint8] | None = None
+    rise: ByteArray | None = None
     certificate: dict[str, Any] = field(default_factory=dict)
     info: dict[str, Any] = field(default_factory=dict)
     relief: Relief | None = None
@@ -226,7 +223,7 @@ class Metric(Shown):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the metric to one ``.geoelastic`` file."""
-        from .file import save
+        from .metric_file import save
 
         save(self, path)
 
@@ -241,7 +238,7 @@ class Metric(Shown):
 
     def with_context(self, path: str | os.PathLike[str]) -> Metric:
         """The metric with the water, coast, main roads and names that an OpenStreetMap file has in its area."""
-        from ..context.osm import read_context
+        from ..context.context_from_osm import read_context
 
         area, cell_m = self.grid.area, self.grid.cell_m
         size = {"width_m": self.grid.cols * cell_m, "height_m": self.grid.rows * cell_m}

@@ -18,11 +18,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from .. import _kernels as kernels
+from ..arrays import BoolArray, IndexArray, IntArray
 from ..errors import MassError, require_choice
-from ..levels import IntArray
 from ..locations import Locations
 from ..progress import progress_bar
 from .graph import Graph
@@ -30,7 +29,6 @@ from .threads import in_parts
 
 __all__ = ["STRATEGIES", "PaperState", "build_paper_graph", "candidate_order", "first_state"]
 
-IndexArray = npt.NDArray[np.int32]
 
 #: How next-by-geodistance walks a ring of cells at equal whole distance: `fourfold` steps four places at a time, so
 #: that opposite directions alternate (S, N, SE, NW, E, W, ...); `opposite` goes to and fro across the ring; `golden`
@@ -89,7 +87,7 @@ def build_paper_graph(
     mass_units: IntArray,
     table: IntArray,
     fence: IndexArray,
-    secret: npt.NDArray[np.bool_],
+    secret: BoolArray,
     *,
     strategy: str = "fourfold",
     literal: bool = False,

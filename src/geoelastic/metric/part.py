@@ -18,17 +18,15 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from .. import _kernels as kernels
+from ..arrays import BoolArray, FloatArray, IndexArray, IntArray
 from ..errors import InputError
-from ..levels import UNREACHABLE, FloatArray, IntArray
+from ..levels import UNREACHABLE
 from .graph import Graph
 from .measures import measure_digest
 
 __all__ = ["Blocks", "OnePart", "Part", "Parts", "Rest", "reach_of", "require_reach"]
-
-IndexArray = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +86,7 @@ class Part:
         """The same for many."""
         return numbers if self.numbers is None else np.searchsorted(self.numbers, numbers)
 
-    def number(self, vertices: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def number(self, vertices: IntArray) -> IntArray:
         """The numbers in the map of locations here."""
         return vertices if self.numbers is None else self.numbers[vertices]
 
@@ -160,7 +158,7 @@ def require_reach(measure: int) -> int:
     return measure
 
 
-def reach_of(graph: Graph, rim: npt.NDArray[np.bool_]) -> IndexArray | None:
+def reach_of(graph: Graph, rim: BoolArray) -> IndexArray | None:
     """The distance of each location to the nearest of the rim; None without one."""
     if not rim.any():
         return None

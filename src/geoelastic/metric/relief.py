@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import IndexArray
 from ..errors import InputError
 from .graph import Graph
 from .metric import Metric
 
 __all__ = ["Relief", "lowered", "reporting_metric"]
 
-IndexArray = npt.NDArray[np.int32]
 
 #: What an edge gives up besides the difference of heights, so that heights need not be exact: a 2^7th, and four units.
 SLACK_BITS, SLACK_UNITS = 7, 4

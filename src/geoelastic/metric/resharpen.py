@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _kernels as kernels
-from ..levels import LEVEL_BITS, FloatArray, IntArray
+from ..arrays import BoolArray, FloatArray, IntArray
+from ..levels import LEVEL_BITS
 from ..progress import Bar, progress_bar
 from .graph import Graph
 from .measures import output_measure
@@ -28,7 +29,6 @@ from .sharpen import CERTIFY, STEP, Heights, Search, sharpened
 
 __all__ = ["resharpened"]
 
-BoolArray = npt.NDArray[np.bool_]
 
 #: How far heights are found again from what changed, and how far these passes look, in levels.
 LOOK = 8.0

@@ -25,10 +25,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import BoolArray, FloatArray, IndexArray, IntArray
 from ..errors import CheckError, InputError, require_able
-from ..levels import LEVEL_UNIT, FloatArray, IntArray
+from ..levels import LEVEL_UNIT
 from ..progress import Bar, progress_bar
-from .interface import AnyMetric
+from .any_metric import AnyMetric
 from .measures import output_measure
 from .metric import Metric
 from .relief import Relief, lowered
@@ -36,7 +37,6 @@ from .totals import MARGIN_UNITS, Totals, in_walking_order, log_ratio_units, tot
 
 __all__ = ["CERTIFY", "STEP", "Heights", "Search", "log_units", "sharpen", "sharpened"]
 
-IndexArray = npt.NDArray[np.int32]
 
 #: How far the passes look, in levels, before the first that certifies.
 SEARCH = (4.5,) * 5 + (6.0,) * 4
@@ -130,7 +130,7 @@ class Search:
         return stored
 
     def totals(
-        self, state: Heights, bound: float, bar: Bar, *, note: str = "", only: npt.NDArray[np.bool_] | None = None
+        self, state: Heights, bound: float, bar: Bar, *, note: str = "", only: BoolArray | None = None
     ) -> Totals:
         """Normalisers that the heights lead to, at every location (or `only` these)."""
         graph = lowered(self._metric.graph, self.stored(state))

@@ -10,16 +10,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
-from ..levels import IntArray
+from ..arrays import IndexArray, IntArray
 from ..locations import Grid, Locations, uniform
 from .graph import Graph
 from .paper import PaperState, build_paper_graph, first_state
 
 __all__ = ["state_from_submaps"]
-
-IndexArray = npt.NDArray[np.int32]
 
 
 def state_from_submaps(

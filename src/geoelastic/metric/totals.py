@@ -24,10 +24,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
 from .. import _kernels as kernels
-from ..levels import LEVEL_BITS, LEVEL_UNIT, FloatArray, IntArray
+from ..arrays import BoolArray, FloatArray, IndexArray, IntArray
+from ..levels import LEVEL_BITS, LEVEL_UNIT
 from ..locations import Locations
 from ..progress import Bar
 from .graph import Graph
@@ -54,7 +54,7 @@ class Totals:
     most: FloatArray
     bound: float
 
-    def estimate(self, reach: npt.NDArray[np.float64]) -> FloatArray:
+    def estimate(self, reach: FloatArray) -> FloatArray:
         """S as it would be if what is farther than D lay as evenly as in a plane: mu{d < t} like t^2, so that the rest
         is least x (1 + 2/D + 2/D^2); at most all that is left of `reach`, the measure of the component, at w(D)."""
         at_bound = float(weight_table()[int(self.bound * 2**LEVEL_BITS)])
@@ -75,7 +75,7 @@ def weight_table() -> FloatArray:
 
 
 def totals_within(
-    graph: Graph, measure: IntArray, sources: npt.NDArray[np.int32], bound: float, *, tail: bool,
+    graph: Graph, measure: IntArray, sources: IndexArray, bound: float, *, tail: bool,
     workers: int | None = None, bar: Bar | None = None,
 ) -> Totals:  # fmt: skip
     """Normalisers at `sources` by searches up to `bound` levels; with `tail`, bounded above as well."""
@@ -93,7 +93,7 @@ def totals_within(
 
 
 def log_ratio_units(
-    length: npt.NDArray[np.int32], near_x: FloatArray, most_x: FloatArray, near_y: FloatArray, least_y: FloatArray,
+    length: IndexArray, near_x: FloatArray, most_x: FloatArray, near_y: FloatArray, least_y: FloatArray,
     most_y: FloatArray,
 ) -> FloatArray:  # fmt: skip
     """An upper bound of ln S(x) / S(y), in level units, along edges of these lengths."""
@@ -108,7 +108,7 @@ def log_ratio_units(
     return found
 
 
-def in_walking_order(locations: Locations, graph: Graph, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.int32]:
+def in_walking_order(locations: Locations, graph: Graph, chosen: BoolArray) -> IndexArray:
     """The chosen locations, component by component, along a curve on which all that follow one another are close.
 
     The curve is Hilbert's: without the jumps of a Z-order the hundred next ones lie within a small circle.
@@ -118,7 +118,7 @@ def in_walking_order(locations: Locations, graph: Graph, chosen: npt.NDArray[np.
     return at[np.lexsort((at, place, graph.components[at]))].astype(np.int32)
 
 
-def _hilbert(row: npt.NDArray[np.int32], col: npt.NDArray[np.int32]) -> IntArray:
+def _hilbert(row: IndexArray, col: IndexArray) -> IntArray:
     """Position on Hilbert's curve through a square of 2^k."""
     x, y = row.astype(np.int64), col.astype(np.int64)
     place = np.zeros(x.size, np.int64)

@@ -9,12 +9,12 @@ import time
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .. import _kernels as kernels
-from ..levels import IntArray, units_to_level
+from ..arrays import BoolArray, IntArray
+from ..levels import units_to_level
 from ..progress import progress_bar
-from .interface import AnyMetric
+from .any_metric import AnyMetric
 from .metric import Metric
 from .threads import in_parts
 
@@ -92,7 +92,7 @@ def verify(
     }
 
 
-def _profiled(n: int) -> npt.NDArray[np.bool_]:
+def _profiled(n: int) -> BoolArray:
     """Which of n locations are measured whole: some, evenly spread."""
     some = min(n, max(PROFILE_LEAST, min(n // PROFILE_ONE_IN, PROFILE_MOST)))
     chosen = np.zeros(n, bool)

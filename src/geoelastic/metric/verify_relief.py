@@ -18,11 +18,11 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .. import _kernels as kernels
+from ..arrays import BoolArray, FloatArray, IndexArray, IntArray
 from ..errors import InputError
-from ..levels import LEVEL_BITS, FloatArray, IntArray
+from ..levels import LEVEL_BITS
 from ..progress import progress_bar
 from .measures import output_measure
 from .metric import Metric
@@ -91,7 +91,7 @@ def check_relief(
 
 
 def _sums(
-    graph: tuple[Any, ...], measure: IntArray, ends: npt.NDArray[np.int32], reach: int, workers: int | None, bar: Any
+    graph: tuple[Any, ...], measure: IntArray, ends: IndexArray, reach: int, workers: int | None, bar: Any
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """N, and the least and largest that R can be, at the locations `ends`; 0 at all others."""
     far = reach << LEVEL_BITS
@@ -114,7 +114,7 @@ def _weights_up_to(units: int) -> FloatArray:
 
 
 def _spent(
-    tail: npt.NDArray[np.int32], tip: npt.NDArray[np.int32], length: npt.NDArray[np.int32],
+    tail: IndexArray, tip: IndexArray, length: IndexArray,
     sums: tuple[FloatArray, FloatArray, FloatArray],
 ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
     """At most, and at least, w' + |ln S(x) - ln S(x')| of each edge, in level units."""
@@ -132,9 +132,7 @@ def _spent(
     return length + at_most * 2.0**LEVEL_BITS, length + at_least * 2.0**LEVEL_BITS
 
 
-def _around(
-    metric: Metric, tail: npt.NDArray[np.int32], tip: npt.NDArray[np.int32], sample: int
-) -> npt.NDArray[np.bool_]:
+def _around(metric: Metric, tail: IndexArray, tip: IndexArray, sample: int) -> BoolArray:
     """The edges of `sample` locations outside fences, evenly spread."""
     outside = np.flatnonzero(metric.fence == 0)
     some = outside[np.linspace(0, outside.size - 1, min(sample, outside.size)).astype(np.int64)]

@@ -21,7 +21,8 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from ..levels import LEVEL_BITS, IntArray
+from ..arrays import IntArray
+from ..levels import LEVEL_BITS
 
 __all__ = ["HALF", "WHOLE", "Weights", "make_weights"]
 

@@ -2,7 +2,7 @@
 """Packs: a folder of regions for any web server, from which devices take whole maps and check them by themselves."""
 
 from .catalogue import CATALOGUE, Catalogue, Region, parse_catalogue, read_catalogue
-from .check import check_pack
+from .check_pack import check_pack
 from .districts import districts
 from .make import make_pack
 

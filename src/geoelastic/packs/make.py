@@ -23,10 +23,10 @@ from ..errors import CheckError, FileError, InputError, require_positive
 from ..figures.picture import credit_of
 from ..judge import README, verify
 from ..mechanism import ElasticMechanism
-from ..mechanism.portable import load_mechanism, mechanism_bytes
+from ..mechanism.geox_mechanism import load_mechanism, mechanism_bytes
 from ..metric import AnyMetric
 from ..metric.extract import extract
-from ..metric.portable import is_portable
+from ..metric.geox_file import is_portable
 from ..metric.sharpen import sharpened
 from ..opening import load
 from ..progress import progress_bar

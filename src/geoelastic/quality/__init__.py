@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Features and locations to q(x): which features count, and how much."""
 
-from .file import load_quality, save_quality
-from .front import (
+from .quality import Quality
+from .quality_file import load_quality, save_quality
+from .quality_from import (
     quality_from_osm,
     quality_from_points,
     quality_from_polygons,
@@ -10,7 +11,6 @@ from .front import (
     quality_from_raster,
     quality_from_source,
 )
-from .grid import Quality
 from .recipe import Recipe
 from .recipe_file import load_recipe, recipe_names
 from .synthetic import SYNTHETIC_NAMES, synthetic_quality

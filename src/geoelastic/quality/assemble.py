@@ -10,26 +10,25 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import FloatArray, IntArray
 from ..errors import InputError
-from ..levels import FloatArray, IntArray
 from ..locations import Grid
 from ..sources.features import Features
 from .cover import Shares, share_features
-from .grid import Quality
 from .hours import Hours, open_factor
+from .quality import Quality
 from .recipe import DEFAULT_FLOOR, Layer, Recipe
 from .score import Amounts, apply_cap, apply_prior, apply_sensitive, spread, sum_with_diversity
 
-__all__ = ["Batch", "as_prior", "assemble", "count_classes", "grid_sum", "most_frequent", "stated_date"]
+__all__ = ["FeatureBatch", "as_prior", "assemble", "count_classes", "grid_sum", "most_frequent", "stated_date"]
 
 _MOST_CLASSES = 60
 _WHOLE = 1 - 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
+class FeatureBatch:
     """Features of one source, for the layers `layers` of the recipe; rules are numbered through these layers."""
 
     layers: tuple[int, ...]
@@ -43,14 +42,14 @@ class _Placed:
     shares: Shares
     layer: IntArray
     weight: FloatArray
-    batch: Batch
+    batch: FeatureBatch
     hours: dict[str, int]
 
 
 def assemble(
     recipe: Recipe,
     grid: Grid,
-    batches: Sequence[Batch],
+    batches: Sequence[FeatureBatch],
     *,
     moment: dt.datetime | None = None,
     prior: FloatArray | None = None,
@@ -100,7 +99,7 @@ def grid_sum(features: Features, grid: Grid, *, smooth_m: float = 0.0) -> FloatA
     return cells
 
 
-def _place(recipe: Recipe, grid: Grid, batch: Batch, moment: dt.datetime | None) -> _Placed:
+def _place(recipe: Recipe, grid: Grid, batch: FeatureBatch, moment: dt.datetime | None) -> _Placed:
     features = batch.features
     layer_of_rule, weight_of_rule = [], []
     for index in batch.layers:
@@ -235,7 +234,7 @@ def _nothing_found(recipe: Recipe, info: dict[str, Any]) -> str:
     return f"{where}: nothing that recipe '{recipe.name}' counts{looked} lies in the area{hint}"
 
 
-def as_prior(prior: Any, grid: Grid) -> npt.NDArray[np.float64]:
+def as_prior(prior: Any, grid: Grid) -> FloatArray:
     """A prior given as an array or as another `Quality` on the same grid."""
     cells = np.asarray(getattr(prior, "cells", prior), dtype=np.float64)
     if cells.shape != grid.shape:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._kernels import coverage
-from ..levels import FloatArray, IntArray
+from ..arrays import FloatArray, IntArray
 from ..locations import Grid
 from ..sources.areas import Areas
 from ..sources.features import Features

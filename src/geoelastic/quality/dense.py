@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..area import Area
+from ..arrays import FloatArray
 from ..sources.features import Features
 
 __all__ = ["dense_part"]
@@ -73,7 +73,7 @@ def _options(area: Area) -> str:
     return f"--center {area.lat:.5f},{area.lon:.5f} --size {width:.1f}{tall}"
 
 
-def _places(batches: Sequence[Features]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def _places(batches: Sequence[Features]) -> tuple[FloatArray, FloatArray]:
     """Where objects are; of an area, the middle of its box."""
     lat, lon = [], []
     for features in batches:
@@ -83,7 +83,7 @@ def _places(batches: Sequence[Features]) -> tuple[npt.NDArray[np.float64], npt.N
     return np.concatenate(lat), np.concatenate(lon)
 
 
-def _inner(values: npt.NDArray[np.float64], most: float) -> tuple[float, float]:
+def _inner(values: FloatArray, most: float) -> tuple[float, float]:
     low, high = np.quantile(values, [1 / _ONE_IN, 1 - 1 / _ONE_IN])
     margin = _MARGIN * (high - low)
     return max(float(low - margin), -most), min(float(high + margin), most)

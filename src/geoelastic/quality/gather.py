@@ -17,8 +17,8 @@ from ..sources.osm import osm_box, read_osm
 from ..sources.postgis import is_postgres, read_postgis
 from ..sources.raster import RASTER_SUFFIXES, raster_box, read_raster
 from ..sources.vector import read_vector
-from .assemble import Batch, as_prior, grid_sum
-from .recipe import Prior, Recipe, SourceTable
+from .assemble import FeatureBatch, as_prior, grid_sum
+from .recipe import Recipe, RecipePrior, SourceTable
 
 __all__ = ["area_of", "check_overlap", "prior_cells", "read_batches", "stated_box", "whole_cells"]
 
@@ -60,7 +60,7 @@ def read_batches(
     in_memory: Any,
     *,
     progress: bool = False,
-) -> list[Batch]:
+) -> list[FeatureBatch]:
     """Every layer's features; `progress` shows a bar while a map file is read."""
     batches = []
     of_map = tuple(i for i, layer in enumerate(recipe.layers) if layer.file is None)
@@ -73,10 +73,10 @@ def read_batches(
             features = read_postgis(map_source, rules, bounds=bounds, levels=levels, hours=hours)
         else:
             features = read_osm(map_source, rules, bounds=bounds, levels=levels, hours=hours, progress=progress)
-        batches.append(Batch(of_map, features))
+        batches.append(FeatureBatch(of_map, features))
     for i, layer in enumerate(recipe.layers):
         if layer.file is not None:
-            batches.append(Batch((i,), read_file(layer.file, layer.name, bounds, in_memory)))
+            batches.append(FeatureBatch((i,), read_file(layer.file, layer.name, bounds, in_memory)))
     return batches
 
 
@@ -113,7 +113,7 @@ def area_of(batches: list[Features]) -> Area:
     return Area.from_bounds(south - margin, west - margin, north + margin, east + margin)
 
 
-def prior_cells(settings: Prior | None, given: Any, grid: Grid) -> Any:
+def prior_cells(settings: RecipePrior | None, given: Any, grid: Grid) -> Any:
     if given is not None:
         return as_prior(given, grid)
     if settings is None:

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import FloatArray, IntArray
 from ..errors import InputError, MissingExtraError
 
 __all__ = ["Hours", "open_factor", "parse_moment"]
@@ -59,8 +59,8 @@ def parse_moment(text: object, *, names: Sequence[str] = ()) -> dt.datetime:
 
 
 def open_factor(
-    texts: Sequence[str], index: npt.NDArray[np.int64], hours: Hours, moment: dt.datetime
-) -> tuple[npt.NDArray[np.float64], dict[str, int]]:
+    texts: Sequence[str], index: IntArray, hours: Hours, moment: dt.datetime
+) -> tuple[FloatArray, dict[str, int]]:
     """What each feature counts for at `moment`, and how many were open, closed, without hours and with unreadable
     ones.
     """

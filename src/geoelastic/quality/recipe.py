@@ -13,7 +13,7 @@ from ..sources.features import TagRule
 from ..sources.vector import Condition
 from .hours import Hours
 
-__all__ = ["DEFAULT_FLOOR", "Cap", "Diversity", "Layer", "Match", "Prior", "Recipe", "Sensitive", "SourceTable"]
+__all__ = ["DEFAULT_FLOOR", "Cap", "Diversity", "Layer", "Match", "Recipe", "RecipePrior", "Sensitive", "SourceTable"]
 
 #: what stays of the quality where a prior says that nobody goes
 DEFAULT_FLOOR = 0.1
@@ -78,7 +78,7 @@ class Sensitive:
 
 
 @dataclass(frozen=True)
-class Prior:
+class RecipePrior:
     """How likely this group of users is to be in each cell; `floor` of the quality stays where they never are."""
 
     file: SourceTable | None
@@ -107,7 +107,7 @@ class Recipe:
     diversity: Diversity | None = None
     hours: Hours | None = None
     sensitive: Sensitive | None = None
-    prior: Prior | None = None
+    prior: RecipePrior | None = None
     cap: Cap | None = None
     spread_m: float = 0.0
     centre: tuple[float, float] | None = None

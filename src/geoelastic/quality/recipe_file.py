@@ -15,7 +15,7 @@ from ..sources.features import TagRule
 from ..sources.vector import Condition
 from ._fields import Faults, Fields
 from .hours import Hours, parse_moment
-from .recipe import DEFAULT_FLOOR, Cap, Diversity, Layer, Match, Prior, Recipe, Sensitive, SourceTable
+from .recipe import DEFAULT_FLOOR, Cap, Diversity, Layer, Match, Recipe, RecipePrior, Sensitive, SourceTable
 
 __all__ = ["load_recipe", "recipe_names"]
 
@@ -210,10 +210,10 @@ def _sensitive(fields: Fields) -> Sensitive:
     return Sensitive(cover, groups)
 
 
-def _prior(fields: Fields, folder: Path) -> Prior:
+def _prior(fields: Fields, folder: Path) -> RecipePrior:
     source = fields.text("source")
     file = _file(fields, source, folder) if source else None
-    prior = Prior(file, fields.number("floor", DEFAULT_FLOOR, most=1.0), fields.number("smooth_m", 0.0))
+    prior = RecipePrior(file, fields.number("floor", DEFAULT_FLOOR, most=1.0), fields.number("smooth_m", 0.0))
     fields.close()
     return prior
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import FloatArray, IntArray
 from ..errors import InputError
-from ..levels import FloatArray, IntArray
 from .recipe import Cap, Diversity, Sensitive
 
 __all__ = ["Amounts", "apply_cap", "apply_prior", "apply_sensitive", "hill_numbers", "spread", "sum_with_diversity"]

@@ -25,10 +25,10 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import FloatArray
 from ..errors import InputError, require_choice, require_count, require_positive
-from ..levels import FloatArray
 from ..locations import Grid
-from .grid import Quality
+from .quality import Quality
 
 __all__ = ["SYNTHETIC_NAMES", "synthetic_quality"]
 

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..arrays import FloatArray
 from ..errors import InputError
-from ..levels import FloatArray
 from ..sources.streams import find_place_columns, numbers, point_columns
 
 __all__ = ["FrameView", "open_frame"]

@@ -9,11 +9,11 @@ from typing import Any, cast, overload
 import numpy as np
 import numpy.typing as npt
 
-from ..levels import FloatArray
+from ..arrays import FloatArray
 from ..randomness import RandomSource
 from ..shown import Card
 from ..sources.streams import KEEP_ALL
-from .interface import ReportsLocations
+from .protocols import ReportsLocations
 
 __all__ = ["Reporter"]
 
@@ -33,7 +33,7 @@ class Reporter(Card):
     def sanitize(self, lat: Any, lon: Any, *, rng: RandomSource | None = None) -> tuple[Any, Any]:
         """A report for a place, in degrees: the centre of a cell. For two rows of places, two rows of reports."""
         if np.ndim(lat) or np.ndim(lon):
-            from .tables import sanitize_arrays
+            from .table_reports import sanitize_arrays
 
             reports = sanitize_arrays(cast(ReportsLocations, self), lat, lon, rng=rng)
             return reports.lat, reports.lon
@@ -45,7 +45,7 @@ class Reporter(Card):
     ) -> Any:  # fmt: skip
         """A table of places (pandas, GeoPandas or pyarrow) with each place replaced by a report; see
         `tables.sanitize_frame`."""
-        from .tables import sanitize_frame
+        from .table_reports import sanitize_frame
 
         return sanitize_frame(
             cast(ReportsLocations, self), frame, lat=lat, lon=lon, outside=outside, keep=keep, rng=rng

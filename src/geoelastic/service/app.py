@@ -26,11 +26,11 @@ try:
 except ImportError as error:
     raise MissingExtraError("fastapi", "service") from error
 
-from .files import send
 from .guard import Guard, error_response
+from .http_files import send
 from .meter import Board, Meter
 from .models import ERRORS, Description, Extracts, Health, Metrics, OnePlace, Problem, Reports, SanitizeRequest
-from .page import demo_site_assets, page_assets
+from .service_page import demo_site_assets, page_assets
 
 __all__ = ["LOCAL_HOSTS", "Settings", "create_app"]
 

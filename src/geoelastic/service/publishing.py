@@ -11,7 +11,7 @@ from ..area import Area
 from ..errors import InputError
 from ..judge import checkup, open_mechanism, verify
 from ..mechanism import ElasticMechanism
-from ..mechanism.portable import save_mechanism
+from ..mechanism.geox_mechanism import save_mechanism
 from ..metric import Metric
 from ..metric.extract import extract
 from ..metric.sharpen import sharpened

@@ -20,13 +20,13 @@ from ..area import Area
 from ..errors import FileError, FrameError, InputError
 from ..figures.picture import credit_of
 from ..mechanism import ElasticMechanism
-from ..mechanism.portable import load_mechanism, mechanism_bytes
+from ..mechanism.geox_mechanism import load_mechanism, mechanism_bytes
 from ..metric import AnyMetric
 from ..metric.extract import extract
-from ..metric.portable import is_portable
+from ..metric.geox_file import is_portable
 from ..opening import load
 from ..packs import districts
-from ..tiles.metric import is_tiled
+from ..tiles.tiled_metric import is_tiled
 
 __all__ = ["Blob", "Published", "context_json", "publish"]
 

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import shapely
 
-from .areas import Areas, Bounds, FloatArray, IntArray, polygons_only, ranges
+from ..arrays import FloatArray, IntArray
+from .areas import Areas, Bounds, polygons_only, ranges
 from .features import Features, TagRule, in_bounds
 
 __all__ = ["BAD_OUTLINE", "Collector", "parse_levels"]

@@ -15,13 +15,12 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
 from .._kernels import parse_lines
-from .areas import BoolArray, FloatArray, IntArray
+from ..arrays import BoolArray, FloatArray, IntArray
 
 __all__ = [
     "LOCATED", "NODE", "RELATION", "WAY", "Columns", "Located", "degrees", "located", "newest_change", "numbers",
@@ -170,11 +169,11 @@ def numbers(column: Any) -> IntArray:
     return values
 
 
-def degrees(column: Any) -> npt.NDArray[np.float64]:
+def degrees(column: Any) -> FloatArray:
     """``x1.5`` as 1.5, NaN for a node without a place."""
     text = pc.utf8_slice_codeunits(column, 1)
     known = pc.if_else(pc.equal(text, ""), None, text)
-    values: npt.NDArray[np.float64] = pc.cast(known, pa.float64()).to_numpy(zero_copy_only=False)
+    values: FloatArray = pc.cast(known, pa.float64()).to_numpy(zero_copy_only=False)
     return values
 
 

@@ -16,17 +16,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..arrays import BoolArray, ByteArray, FloatArray, IntArray
 from ..progress import Bar
 from ._opl import NODE, RELATION, WAY, degrees, numbers, objects, references, tag_sets, tags_of
-from .areas import BoolArray, Bounds, FloatArray, IntArray
+from .areas import Bounds
 
-__all__ = ["Found", "Sides", "Survey", "UnsortedError", "apart", "sides_of"]
+__all__ = ["FileSurvey", "Found", "Sides", "UnsortedError", "apart", "sides_of"]
 
-SideArray = npt.NDArray[np.uint8]
 
 #: relations that are areas
 _AREA_TYPES = ("multipolygon", "boundary")
@@ -52,7 +51,7 @@ class Found:
     kept: Mapping[str, int]
 
 
-def sides_of(lat: FloatArray, lon: FloatArray, bounds: Bounds) -> SideArray:
+def sides_of(lat: FloatArray, lon: FloatArray, bounds: Bounds) -> ByteArray:
     """The sides of the box that each place is on, a bit each: north, south, then east and west for the longitudes as
     they are and a turn of the globe either way.
     """
@@ -66,7 +65,7 @@ def sides_of(lat: FloatArray, lon: FloatArray, bounds: Bounds) -> SideArray:
     return result
 
 
-def apart(sides: SideArray) -> BoolArray:
+def apart(sides: ByteArray) -> BoolArray:
     """Whether things on these sides lie apart from the box: beyond its latitudes, or beyond its longitudes by any count
     of turns.
     """
@@ -84,10 +83,10 @@ class Sides:
 
     def __init__(self, most: int) -> None:
         self._most, self._start, self._sides = most, np.empty(0, np.int64), np.empty(0, np.uint8)
-        self._new: list[tuple[IntArray, SideArray]] = []
+        self._new: list[tuple[IntArray, ByteArray]] = []
         self._pending, self._last, self._number = 0, -1, -1
 
-    def add(self, ids: IntArray, sides: SideArray) -> None:
+    def add(self, ids: IntArray, sides: ByteArray) -> None:
         """Things with ascending numbers, above those so far."""
         if not len(ids):
             return
@@ -101,7 +100,7 @@ class Sides:
         if self._pending > self._most // 4:
             self.runs()
 
-    def runs(self) -> tuple[IntArray, SideArray]:
+    def runs(self) -> tuple[IntArray, ByteArray]:
         """First number of each run, and the sides of it."""
         if self._new:
             self._start = np.concatenate([self._start, *(start for start, _ in self._new)])
@@ -115,7 +114,7 @@ class Sides:
                 self._start, self._sides = self._start[first], np.bitwise_and.reduceat(self._sides, first)
         return self._start, self._sides
 
-    def shared(self, ref: IntArray, ref_start: IntArray) -> SideArray:
+    def shared(self, ref: IntArray, ref_start: IntArray) -> ByteArray:
         """The sides that all of each group of things share. What the file has not got is taken to be where its
         neighbours are: at worst too much is looked at.
         """
@@ -128,7 +127,7 @@ class Sides:
         return result
 
 
-class Survey:
+class FileSurvey:
     """Looks through a file for what `counts(tags, geometry)` in a box; `keys` are those that can make it count."""
 
     #: 36 MB of runs for nodes and as much for ways, at most

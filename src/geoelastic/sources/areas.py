@@ -13,12 +13,10 @@ import numpy.typing as npt
 import shapely
 
 from .._kernels import simple_rings
+from ..arrays import BoolArray, FloatArray, IntArray
 
 __all__ = ["Areas", "Bounds", "Geometries", "polygons_only", "ranges"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 Geometries = npt.NDArray[np.object_]
 
 #: (lat_min, lon_min, lat_max, lon_max); lon_max > 180 across the 180th meridian

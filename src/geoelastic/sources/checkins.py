@@ -21,8 +21,8 @@ import pyarrow.compute as pc
 import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 
+from ..arrays import BoolArray, FloatArray, IntArray
 from ..errors import FileError, InputError, require_choice, require_path
-from ..levels import FloatArray, IntArray
 
 __all__ = ["FORMATS", "Checkins", "read_checkins"]
 
@@ -79,7 +79,7 @@ class Checkins:
     def has_places(self) -> bool:
         return bool(len(self)) and bool(np.all(self.place >= 0))
 
-    def select(self, keep: npt.NDArray[np.bool_]) -> Checkins:
+    def select(self, keep: BoolArray) -> Checkins:
         """The check-ins where `keep` is true, in the same order, with the same codes."""
         columns = {name: getattr(self, name)[keep] for name in ("user", "place", "lat", "lon", "time")}
         return replace(self, **columns, info={**self.info, "cut_from": len(self)})
@@ -226,7 +226,7 @@ def _numbers(column: pa.ChunkedArray) -> FloatArray:
     return np.array(pc.cast(column, pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
-def _codes(table: pa.Table, role: str, keep: npt.NDArray[np.bool_]) -> tuple[IntArray, tuple[str, ...]]:
+def _codes(table: pa.Table, role: str, keep: BoolArray) -> tuple[IntArray, tuple[str, ...]]:
     """Codes in order of first appearance; -1 for a missing column or an empty field."""
     if role not in table.column_names:
         return np.full(int(keep.sum()), -1, dtype=np.int64), ()

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .areas import Areas, Bounds, FloatArray, IntArray
+from ..arrays import BoolArray, FloatArray, IntArray
+from .areas import Areas, Bounds
 
 __all__ = ["Bounds", "Features", "TagRule", "in_bounds"]
 
@@ -106,11 +107,9 @@ class Features:
         return float(low[0]), float(low[1]), float(high[2]), float(high[3])
 
 
-def in_bounds(lat: npt.ArrayLike, lon: npt.ArrayLike, bounds: Bounds) -> npt.NDArray[np.bool_]:
+def in_bounds(lat: npt.ArrayLike, lon: npt.ArrayLike, bounds: Bounds) -> BoolArray:
     """Which places lie in a box, also one that crosses the 180th meridian."""
     lat_min, lon_min, lat_max, lon_max = bounds
     lat_, lon_ = np.asarray(lat), np.asarray(lon)
-    inside: npt.NDArray[np.bool_] = (
-        (lat_ >= lat_min) & (lat_ <= lat_max) & ((lon_ - lon_min) % 360 <= lon_max - lon_min)
-    )
+    inside: BoolArray = (lat_ >= lat_min) & (lat_ <= lat_max) & ((lon_ - lon_min) % 360 <= lon_max - lon_min)
     return inside

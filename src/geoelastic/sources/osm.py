@@ -2,7 +2,7 @@
 """OpenStreetMap files (``.osm.pbf``, ``.osm``, ``.osm.bz2``, ``.opl``) to features.
 
 Nodes, closed ways and multipolygon relations alike. The file is streamed: filters run inside libosmium, and only
-objects that a rule chooses and that touch the bounds are kept. Passes: all objects, and, if there are multipolygons
+objects that a rule chooses and that touch the bounds are kept. OsmPasses: all objects, and, if there are multipolygons
 that count, their member ways. For a part of a large file, a survey first finds what may touch that part, and the passes
 go over that: memory is bounded by the part, not by the file.
 """
@@ -19,10 +19,10 @@ from ..errors import FileError
 from ..progress import Bar, progress_bar
 from ._collect import Collector
 from ._opl import newest_change
-from ._survey import Found, Survey, UnsortedError
+from ._survey import FileSurvey, Found, UnsortedError
 from .areas import Bounds
 from .features import Features, TagRule
-from .osm_passes import Passes, load_osmium
+from .osm_passes import OsmPasses, load_osmium
 
 __all__ = ["ODBL", "OSM_SUFFIXES", "location_storage", "osm_box", "read_osm", "readable"]
 
@@ -71,10 +71,10 @@ def read_osm(
         little = nullcontext("sparse_mem_array")
         with location_storage(path) if found is None else little as storage, _without_cycle_search():
             if found is None:
-                passes = Passes(str(path), collector, storage, bar=bar if progress else None)
+                passes = OsmPasses(str(path), collector, storage, bar=bar if progress else None)
             else:
                 collector.leave_outside(found.outside)
-                passes = Passes(found.text, collector, storage)
+                passes = OsmPasses(found.text, collector, storage)
             passes.run()
         newest = stamp or passes.newest or (newest_change(path, collector.keys) if found is not None else "")
     box = osm_box(path)
@@ -93,7 +93,7 @@ def _survey(path: str | Path, collector: Collector, bounds: Bounds | None, bar: 
     if bounds is None or Path(path).stat().st_size < SURVEY_BYTES or (box is not None and _covers(bounds, box)):
         return None
     try:
-        return Survey(path, collector.keys, collector.counts, bounds).run(bar)
+        return FileSurvey(path, collector.keys, collector.counts, bounds).run(bar)
     except UnsortedError:
         return None
 

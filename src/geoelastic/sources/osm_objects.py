@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import shapely
 
+from ..arrays import BoolArray, IntArray
 from ._collect import BAD_OUTLINE, Collector
 from ._opl import Located, located, tag_sets
-from .areas import BoolArray, IntArray, ranges
+from .areas import ranges
 
 __all__ = ["EDGE_LOST", "EDGE_PART", "OPEN_WAY", "Objects"]
 

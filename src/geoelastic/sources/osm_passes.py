@@ -25,7 +25,7 @@ from ._collect import Collector
 from ._opl import LOCATED
 from .osm_objects import EDGE_PART, Objects
 
-__all__ = ["BROKEN", "NOT_AREA", "Passes", "closed_area", "load_osmium"]
+__all__ = ["BROKEN", "NOT_AREA", "OsmPasses", "closed_area", "load_osmium"]
 
 NOT_AREA = "a relation that is not an area"
 BROKEN = "a multipolygon that is cut by the extract's edge or broken"
@@ -36,7 +36,7 @@ _TEXT_BYTES = 5
 _WAYS_READ, _ALL_READ = 0.85, 1.0
 
 
-class Passes:
+class OsmPasses:
     """Reads a file (or lines in the format OPL) as often as needed and hands its objects to the collector."""
 
     def __init__(self, source: str | bytes, collector: Collector, storage: str, *, bar: Bar | None = None) -> None:

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import FloatArray
 from ..errors import FileError, InputError, MissingExtraError, require_choice
-from .areas import Areas, Bounds, FloatArray
+from .areas import Areas, Bounds
 from .features import Features
 
 __all__ = ["RASTER_SUFFIXES", "raster_box", "read_raster"]
@@ -76,14 +77,14 @@ def _opened(path: str | Path) -> Any:
     return data
 
 
-def _border(width: int, height: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def _border(width: int, height: int) -> tuple[FloatArray, FloatArray]:
     """Columns and rows (of pixel corners) along the outline."""
     t = np.linspace(0, 1, 65)
     zero, one = np.zeros(65), np.ones(65)
     return np.concatenate([t, t, zero, one]) * width, np.concatenate([zero, one, t, t]) * height
 
 
-def _to_degrees(data: Any, col: Any, row: Any) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def _to_degrees(data: Any, col: Any, row: Any) -> tuple[FloatArray, FloatArray]:
     from pyproj import Transformer
 
     x, y = _apply(data.transform, np.ravel(col), np.ravel(row))

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import shapely
 
+from ..arrays import FloatArray
 from ..errors import FileError, InputError, MissingExtraError
 from .areas import Geometries
 from .streams.columns import find_place_columns
@@ -48,7 +49,7 @@ class Table:
             raise InputError(f"{self.name}: there is no column {name!r}; columns are {have}")
         return self.columns[name]
 
-    def numbers(self, name: str) -> npt.NDArray[np.float64]:
+    def numbers(self, name: str) -> FloatArray:
         """The column `name` as numbers (NaN where empty)."""
         column = self.column(name)
         try:
@@ -56,7 +57,7 @@ class Table:
         except (TypeError, ValueError):
             raise InputError(f"{self.name}: column {name!r} must hold numbers") from None
 
-    def latlon(self, lat: str | None, lon: str | None) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    def latlon(self, lat: str | None, lon: str | None) -> tuple[FloatArray, FloatArray]:
         """Places of all rows, from the named columns or from the usual names."""
         found = find_place_columns(list(self.columns), lat, lon, where=self.name)
         return self.numbers(found[0]), self.numbers(found[1])

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import shapely
 
+from ..arrays import BoolArray, FloatArray, IntArray
 from ..errors import InputError, require_positive
 from .areas import Areas, Bounds, Geometries, polygons_only
 from .features import Features, in_bounds
@@ -29,7 +29,7 @@ class Condition:
     op: str
     value: Any
 
-    def keep(self, table: Table) -> npt.NDArray[np.bool_]:
+    def keep(self, table: Table) -> BoolArray:
         """Which rows pass; empty cells never do."""
         if self.op in ("at_least", "at_most"):
             numbers = table.numbers(self.column)
@@ -91,7 +91,7 @@ def _length(table: Table) -> int:
     return len(next(iter(table.columns.values()), np.empty(0)))
 
 
-def _classes(table: Table, name: str, column: str | None, n: int) -> tuple[npt.NDArray[np.int64], tuple[str, ...]]:
+def _classes(table: Table, name: str, column: str | None, n: int) -> tuple[IntArray, tuple[str, ...]]:
     if column is None:
         return np.zeros(n, dtype=np.int64), (name,)
     names, code = np.unique(table.column(column).astype(str), return_inverse=True)
@@ -104,13 +104,13 @@ def _info(table: Table, n: int) -> dict[str, Any]:
 
 def _from_places(
     table: Table,
-    keep: npt.NDArray[np.bool_],
+    keep: BoolArray,
     names: tuple[str | None, str | None],
     bounds: Bounds | None,
     side_m: float | None,
     side_crs: str | None,
-    worth: npt.NDArray[np.float64],
-    code: npt.NDArray[np.int64],
+    worth: FloatArray,
+    code: IntArray,
     classes: tuple[str, ...],
     dropped: dict[str, int],
 ) -> Features:
@@ -143,10 +143,10 @@ def _from_places(
 def _from_geometry(
     table: Table,
     geometry: Geometries,
-    keep: npt.NDArray[np.bool_],
+    keep: BoolArray,
     bounds: Bounds | None,
-    worth: npt.NDArray[np.float64],
-    code: npt.NDArray[np.int64],
+    worth: FloatArray,
+    code: IntArray,
     classes: tuple[str, ...],
     dropped: dict[str, int],
 ) -> Features:
@@ -178,9 +178,7 @@ def _from_geometry(
     )
 
 
-def _check_not_swapped(
-    name: str, lat: npt.NDArray[np.float64], lon: npt.NDArray[np.float64], bounds: Bounds | None
-) -> None:
+def _check_not_swapped(name: str, lat: FloatArray, lon: FloatArray, bounds: Bounds | None) -> None:
     """A helpful error where latitude and longitude are clearly the wrong way round."""
     if not len(lat):
         return
@@ -193,9 +191,7 @@ def _check_not_swapped(
         raise InputError(f"{name}: latitude and longitude look swapped: exchange the columns given as 'lat' and 'lon'")
 
 
-def _squares(
-    lat: npt.NDArray[np.float64], lon: npt.NDArray[np.float64], side_m: float, crs: str | None, name: str
-) -> Areas:
+def _squares(lat: FloatArray, lon: FloatArray, side_m: float, crs: str | None, name: str) -> Areas:
     from pyproj import CRS, Transformer
     from pyproj.exceptions import CRSError
 
@@ -216,12 +212,12 @@ def _squares(
     return Areas(lons, lats, 5 * np.arange(n + 1), np.arange(n + 1), np.zeros(n, dtype=np.bool_))
 
 
-def _touching(geometry: Geometries, bounds: Bounds) -> npt.NDArray[np.bool_]:
+def _touching(geometry: Geometries, bounds: Bounds) -> BoolArray:
     """Whose box meets the bounds, also across the 180th meridian."""
     lat_min, lon_min, lat_max, lon_max = bounds
     west, south, east, north = shapely.bounds(geometry).T
     meets = np.zeros(len(geometry), dtype=np.bool_)
     for turn in (-360, 0, 360):
         meets |= (east + turn >= lon_min) & (west + turn <= lon_max)
-    result: npt.NDArray[np.bool_] = meets & (north >= lat_min) & (south <= lat_max)
+    result: BoolArray = meets & (north >= lat_min) & (south <= lat_max)
     return result

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import FloatArray
 from ..errors import InputError, require_nonnegative, require_positive
-from ..levels import FloatArray
 from .estimate import Estimate, Survey, fitted
-from .reports import Reports, read_reports
+from .reports import ReadReports, read_reports
 
 __all__ = ["Change", "compare", "estimate_periods"]
 
@@ -70,7 +70,7 @@ def estimate_periods(
     """
     require_positive("hours", hours)
     require_nonnegative("smooth_hours", smooth_hours)
-    read: Reports = read_reports(reports, user=user, time=time)
+    read: ReadReports = read_reports(reports, user=user, time=time)
     if not np.all(np.isfinite(read.hour)):
         raise InputError("estimates by time need a time for every report: name its column by 'time'")
     if daily and 24 % hours:

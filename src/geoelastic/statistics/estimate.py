@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import BoolArray, FloatArray, IntArray
 from ..errors import InputError, require_choice
-from ..levels import FloatArray, IntArray
 from ..metric import AnyMetric
-from ..reports.interface import Mechanism, ReportsLocations
+from ..reports.protocols import Mechanism, ReportsLocations
 from .information import grouped, linear_estimator, merge_zones
 from .maximum import FOLDS
 from .model import FINE_ATOMS, Atoms, ReportModel, make_atoms, report_model
-from .reports import Reports, read_reports
+from .reports import ReadReports, read_reports
 from .scales import Fit, Scales, make_scales, scaled_fit
 from .zones import Zones, make_zones
 
@@ -48,7 +48,7 @@ class Survey:
         """The models side by side: reports of different mechanisms are different reports."""
         return self.models[0].matrix if len(self.models) == 1 else np.hstack([m.matrix for m in self.models])
 
-    def columns(self, reports: Sequence[Reports]) -> IntArray:
+    def columns(self, reports: Sequence[ReadReports]) -> IntArray:
         """The column of each report, those of the first mechanism first."""
         if len(reports) != len(self.models):
             raise InputError(f"there must be reports for each of {len(self.models)} mechanisms, got {len(reports)}")
@@ -145,7 +145,7 @@ class Estimate:
         return np.where(alone, low[group], np.nan), np.where(alone, high[group], np.nan)
 
     @property
-    def alone(self) -> npt.NDArray[np.bool_]:
+    def alone(self) -> BoolArray:
         """Whether the reports tell each zone from all others."""
         of_zone = self.groups.of_zone
         often = np.bincount(of_zone[of_zone >= 0], minlength=self.groups.n)
@@ -212,14 +212,14 @@ def estimate(
     return fitted(survey, survey.columns(read), _persons(read), seed=seed, reports=read, groups_for=groups_for)
 
 
-def _persons(reports: Sequence[Reports]) -> IntArray:
+def _persons(reports: Sequence[ReadReports]) -> IntArray:
     """The person of each report, numbered through all tables: who is in two tables is two persons."""
     first = np.cumsum([0] + [int(r.person.max()) + 1 for r in reports])
     return np.concatenate([r.person + begin for r, begin in zip(reports, first[:-1], strict=True)])
 
 
 def fitted(
-    survey: Survey, column: IntArray, person: IntArray, *, seed: int, reports: Sequence[Reports],
+    survey: Survey, column: IntArray, person: IntArray, *, seed: int, reports: Sequence[ReadReports],
     weight: FloatArray | None = None, groups_for: float | None = None,
 ) -> Estimate:  # fmt: skip
     """The estimate from reports whose columns are known; `weight` is how much each counts [default: a person once]."""

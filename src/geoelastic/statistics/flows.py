@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import FloatArray
 from ..errors import InputError
-from ..levels import FloatArray
 from .estimate import Survey
 from .maximum import FOLDS, MOST_STEPS, out_of_patience
 from .reports import read_reports

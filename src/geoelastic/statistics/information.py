@@ -14,16 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from ..levels import FloatArray, IntArray
+from ..arrays import FloatArray, IntArray
 
-__all__ = ["Linear", "linear_estimator", "merge_zones", "relative_errors"]
+__all__ = ["LinearEstimator", "linear_estimator", "merge_zones", "relative_errors"]
 
 #: Zones are merged until the standard error of each group is at most this part of its public share.
 PRECISION = 0.25
 
 
 @dataclass(frozen=True, eq=False)
-class Linear:
+class LinearEstimator:
     """`operator` M maps the shares of all reports to shares of groups; `covariance` times 1/n is theirs, at the shares
     for which M was made."""
 
@@ -31,7 +31,7 @@ class Linear:
     covariance: FloatArray
 
 
-def linear_estimator(matrix: FloatArray, shares: FloatArray) -> Linear:
+def linear_estimator(matrix: FloatArray, shares: FloatArray) -> LinearEstimator:
     """The unbiased linear estimator that is best at `shares` (all positive)."""
     predicted = shares @ matrix
     weighted = np.divide(matrix, predicted, out=np.zeros_like(matrix), where=predicted > 0)
@@ -39,7 +39,7 @@ def linear_estimator(matrix: FloatArray, shares: FloatArray) -> Linear:
     # scaled to 1 on the diagonal: shares of groups differ by orders of magnitude
     scale = 1 / np.sqrt(np.diag(information))
     inverse = np.linalg.pinv(information * np.outer(scale, scale), hermitian=True) * np.outer(scale, scale)
-    return Linear(inverse @ weighted, inverse - np.outer(shares, shares))
+    return LinearEstimator(inverse @ weighted, inverse - np.outer(shares, shares))
 
 
 def relative_errors(matrix: FloatArray, shares: FloatArray, n: float) -> FloatArray:

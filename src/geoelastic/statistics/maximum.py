@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..levels import FloatArray
+from ..arrays import FloatArray
 
 __all__ = ["FOLDS", "MOST_STEPS", "expectation_maximisation", "log_likelihood", "out_of_patience"]
 

@@ -19,21 +19,20 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _kernels as kernels
+from ..arrays import FloatArray, IndexArray, IntArray
 from ..errors import InputError, OutsideError
-from ..levels import FloatArray, IntArray
 from ..locations import Grid
 from ..mechanism.elastic import ElasticMechanism
-from ..mechanism.errors import weight_tables
+from ..mechanism.expected_errors import weight_tables
 from ..mechanism.laplace import PlanarLaplace
 from ..metric import AnyMetric
 from ..metric.threads import worker_count
 from ..progress import progress_bar
-from ..reports.interface import Mechanism
+from ..reports.protocols import Mechanism
 from .zones import LARGEST_PIECE, Zones, leaf_zones
 
 __all__ = ["Atoms", "ReportModel", "elastic_matrix", "make_atoms", "report_model"]
 
-IndexArray = npt.NDArray[np.int32]
 #: A matrix has at most so many entries (0.8 GB): beyond it, reports that lie together are counted together.
 MOST_ENTRIES = 100_000_000
 #: Atoms besides the zones themselves: enough to follow what is inside a zone of some kilometres.
@@ -147,7 +146,7 @@ def report_model(
 ) -> ReportModel:
     """The model of a mechanism's reports, from a metric or planar Laplace; kept in the folder `cache` by content."""
     if isinstance(mechanism, PlanarLaplace):
-        from .laplace import laplace_model
+        from .laplace_model import laplace_model
 
         return laplace_model(mechanism, atoms)
     if not isinstance(mechanism, ElasticMechanism):

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import FloatArray
 from ..errors import InputError, MissingExtraError
 from ..figures.draw import pictures_png
 from ..figures.geotiff import write_geotiff
 from ..figures.picture import Picture
-from ..levels import FloatArray
 from ..store import require_writable, write_bytes
 from ..store.atomic import writing
 from .estimate import Estimate

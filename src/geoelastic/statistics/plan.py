@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..arrays import FloatArray, IntArray
 from ..errors import require_positive
-from ..levels import FloatArray, IntArray
 from .estimate import Survey
 from .information import grouped, linear_estimator, merge_zones
 

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import FloatArray, IntArray
 from ..errors import InputError
-from ..levels import FloatArray, IntArray
 from ..sources.streams import KEEP_ALL, open_stream
 
-__all__ = ["Reports", "read_reports"]
+__all__ = ["ReadReports", "read_reports"]
 
 
 @dataclass(frozen=True, eq=False)
-class Reports:
+class ReadReports:
     """Places in degrees; `person`: a number for each person (all different where nobody is named); `hour`: hours since
     the epoch, NaN where unknown."""
 
@@ -31,19 +31,19 @@ class Reports:
     def __len__(self) -> int:
         return int(self.lat.size)
 
-    def take(self, chosen: Any) -> Reports:
+    def take(self, chosen: Any) -> ReadReports:
         """Some of the reports."""
-        return Reports(self.lat[chosen], self.lon[chosen], self.person[chosen], self.hour[chosen])
+        return ReadReports(self.lat[chosen], self.lon[chosen], self.person[chosen], self.hour[chosen])
 
 
 def read_reports(
     source: Any, *, user: str | None = None, time: str | None = None, lat: str | None = None, lon: str | None = None
-) -> Reports:
+) -> ReadReports:
     """Reports from a table on disk (any format of `sanitize`), a data frame, or a pair of arrays (lat, lon).
 
     `user` and `time` name the columns that say whose a report is and when it was made.
     """
-    if isinstance(source, Reports):
+    if isinstance(source, ReadReports):
         return source
     if isinstance(source, str | Path):
         return _from_file(source, user, time, lat, lon)
@@ -59,7 +59,7 @@ def read_reports(
     raise InputError(f"'reports' must be a file, a table or arrays (lat, lon), got {type(source).__name__}")
 
 
-def _from_file(source: str | Path, user: str | None, time: str | None, lat: str | None, lon: str | None) -> Reports:
+def _from_file(source: str | Path, user: str | None, time: str | None, lat: str | None, lon: str | None) -> ReadReports:
     batches = list(open_stream(source, lat=lat, lon=lon, keep=(KEEP_ALL,)).batches())
     if not batches:
         raise InputError(f"{Path(source).name}: there must be at least one report, got none")
@@ -74,7 +74,9 @@ def _from_file(source: str | Path, user: str | None, time: str | None, lat: str 
     return _checked(lats, lons, *columns)
 
 
-def _checked(lat: FloatArray, lon: FloatArray, user: npt.NDArray[Any] | None, time: npt.NDArray[Any] | None) -> Reports:
+def _checked(
+    lat: FloatArray, lon: FloatArray, user: npt.NDArray[Any] | None, time: npt.NDArray[Any] | None
+) -> ReadReports:
     if lat.shape != lon.shape or lat.ndim != 1 or not lat.size:
         raise InputError("'reports' must be at least one place, as many latitudes as longitudes")
     if not np.all(np.isfinite(lat) & np.isfinite(lon)):
@@ -87,4 +89,4 @@ def _checked(lat: FloatArray, lon: FloatArray, user: npt.NDArray[Any] | None, ti
             hour = hour.astype(np.float64) / 3600
         except ValueError:
             raise InputError("the column of times must hold times such as 2024-05-01T14:00:00 (UTC)") from None
-    return Reports(lat, lon, person.astype(np.int64), hour)
+    return ReadReports(lat, lon, person.astype(np.int64), hour)

@@ -17,15 +17,14 @@ import numpy as np
 import numpy.typing as npt
 import shapely
 
+from ..arrays import FloatArray, IndexArray, IntArray
 from ..errors import InputError, MissingExtraError, require_count, require_positive
 from ..fences import read_named_fences
-from ..levels import FloatArray, IntArray
 from ..locations import Grid
 from ..metric import AnyMetric
 
 __all__ = ["Zones", "grid_zones", "h3_zones", "leaf_zones", "make_zones", "polygon_zones"]
 
-IndexArray = npt.NDArray[np.int32]
 _KINDS = "'grid:METRES', 'leaves:COUNT', 'h3:RESOLUTION', a GeoJSON file or a list of polygons"
 #: A square is cut in four if it holds more than this many times its part.
 LARGEST_PIECE = 2.0

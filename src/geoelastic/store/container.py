@@ -6,7 +6,7 @@
     before it, so that no damage goes unnoticed
 
 Equal content gives equal bytes: members are in a fixed order and carry a fixed date. What a kind of file holds is
-decided by those who write it (`metric/file.py` for metrics).
+decided by those who write it (`metric/metric_file.py` for metrics).
 """
 
 from __future__ import annotations

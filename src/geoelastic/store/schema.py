@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import IntArray
 from ..errors import FileError
 
 __all__ = ["closed", "flag", "listed", "number", "parse_json", "text", "whole", "within"]
@@ -152,7 +153,7 @@ def listed(value: Any, name: str, *, least: int = 0, most: int) -> list[Any]:
     return value
 
 
-def within(columns: Mapping[str, npt.NDArray[Any]], name: str, low: int, high: int) -> npt.NDArray[np.int64]:
+def within(columns: Mapping[str, npt.NDArray[Any]], name: str, low: int, high: int) -> IntArray:
     """A column of whole numbers, all of them in [low, high]."""
     values = columns[name]
     if values.dtype.kind not in "iub":

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Beyond one city: metrics built tile by tile on one machine or a cluster, resumed, and brought up to date."""
 
-from .build import DEFAULT_TILE, build_tiles
+from .build_tiles import DEFAULT_TILE, build_tiles
 from .engine import DaskEngine, Engine, InlineEngine, Job
 from .update import mass_as_before, update_tiles
 

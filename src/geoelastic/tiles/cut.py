@@ -16,11 +16,11 @@ from ..metric.cartogram import neighbours_between
 from ..metric.decode import conformal_within
 from ..metric.metric import Metric
 from ..metric.relief import Relief
-from .plan import MARGIN_CELLS, Box
+from .tiling import MARGIN_CELLS, Box
 from .window import box_grid, place_of
 
 if TYPE_CHECKING:
-    from .metric import TiledMetric
+    from .tiled_metric import TiledMetric
 
 __all__ = ["box_around", "cut_part"]
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from ..errors import FileError
 from ..store.schema import parse_json
-from .decode import require_content
+from .decode_tiles import require_content
 from .parts import BLOCK_CELLS
 from .store import TileStore
 

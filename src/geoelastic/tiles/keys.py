@@ -8,15 +8,15 @@ import json
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .. import __version__
-from .plan import TilePlan
+from ..arrays import IntArray
+from .tiling import TilePlan
 
 __all__ = ["cells_name", "stage_name"]
 
 
-def cells_name(tile: str, cells: npt.NDArray[np.int64]) -> str:
+def cells_name(tile: str, cells: IntArray) -> str:
     """The file of a tile's cells, by their content."""
     state = hashlib.sha256(repr(cells.shape).encode())
     state.update(np.ascontiguousarray(cells).astype("<i8").tobytes())

@@ -12,12 +12,12 @@ import numpy.typing as npt
 
 from ..levels import units_to_level
 from .parts import BLOCK_CELLS, half_cells, measure_units, tile_weights
-from .plan import TilePlan
 from .store import TileStore
+from .tiling import TilePlan
 from .window import fence_of, later_arcs, place_of, tile_leaves
 
 if TYPE_CHECKING:
-    from .build import Run
+    from .build_tiles import Run
 
 __all__ = ["blocks_told", "make_manifest", "measures_told", "tidy_stages"]
 

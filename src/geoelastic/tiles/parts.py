@@ -6,23 +6,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .. import _kernels as kernels
-from ..levels import LEVEL_BITS, FloatArray, IntArray
+from ..arrays import FloatArray, IndexArray, IntArray
+from ..levels import LEVEL_BITS
 from ..metric.measures import measure_digest
 from ..metric.part import Blocks, Part, reach_of
 from ..metric.relief import lowered
-from .plan import Box
 from .store import Columns
+from .tiling import Box
 from .window import Window, graph_of, misfit, place_of, slopes
 
 if TYPE_CHECKING:
-    from .metric import TiledMetric
+    from .tiled_metric import TiledMetric
 
 __all__ = ["BLOCK_CELLS", "TiledParts", "half_cells", "measure_units", "tile_weights"]
 
-IndexArray = npt.NDArray[np.int32]
 
 #: The manifest tells how much of an output measure lies in each square of this many cells, a multiple of the largest
 #: location: enough to bound what lies in tiles that are not opened.

@@ -10,7 +10,7 @@
 | `stitch` | the window's scales, patches before | `build/patch`: scales lowered until those who did hold as well |
 | `check` | the window's scales, factors of edges | `tiles`: the tile as it is used; `build/check`: what was verified |
 
-Between the last two, edges are raised for all of the map at once, and after them heights are found: `whole`.
+Between the last two, edges are raised for all of the map at once, and after them heights are found: `whole_graph`.
 
 A stage is a function of its files and nothing else: it can run anywhere, in any order that respects the table, twice.
 """
@@ -23,9 +23,9 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .. import _kernels as kernels
+from ..arrays import ByteArray, IndexArray, IntArray
 from ..levels import MASS_UNIT
 from ..locations import Locations, adaptive
 from ..metric.build import MAX_LEAF_CELLS
@@ -33,8 +33,8 @@ from ..metric.cartogram import UNITS, draw_cartogram
 from ..metric.conformal import _radii, conformal_graph, first_scales, repair, scales_of_density, solve_scales
 from ..metric.graph import Graph
 from ..metric.verify import PROBES
-from .plan import MARGIN_CELLS, Box, TilePlan
 from .store import Columns, TileStore, columns_digest
+from .tiling import MARGIN_CELLS, Box, TilePlan
 from .window import (
     Files,
     Window,
@@ -55,7 +55,6 @@ from .window import (
 __all__ = ["check", "lay_out", "link", "linked", "pace_of", "put_cells", "redraw", "solve", "stitch"]
 
 Spec = dict[str, Any]
-IndexArray = npt.NDArray[np.int32]
 
 #: Bits of `met_flags`.
 BEYOND_TILE, AT_RIM = 1, 2
@@ -71,7 +70,7 @@ def _plan(text: str) -> TilePlan:
     return TilePlan.from_dict(json.loads(text))
 
 
-def put_cells(store: TileStore, name: str, cells: npt.NDArray[np.int64]) -> None:
+def put_cells(store: TileStore, name: str, cells: IntArray) -> None:
     """Keep the masses of a tile's cells, row by row."""
     store.write_table(name, {"mass": np.ascontiguousarray(cells).ravel()}, {"mass": int(cells.sum())})
 
@@ -165,11 +164,11 @@ def solve(spec: Spec) -> dict[str, Any]:
     return summary
 
 
-def _met(window: Window, graph: Graph, plan: TilePlan, sources: IndexArray, tile: int) -> npt.NDArray[np.uint8]:
+def _met(window: Window, graph: Graph, plan: TilePlan, sources: IndexArray, tile: int) -> ByteArray:
     flag = np.where(window.tile != tile, BEYOND_TILE, 0).astype(np.uint8) | np.where(window.rim, AT_RIM, 0).astype(
         np.uint8
     )
-    met: npt.NDArray[np.uint8] = kernels.met_flags(
+    met: ByteArray = kernels.met_flags(
         graph.start, graph.index, graph.weight, window.mass_units, graph.buckets, plan.table, sources, flag
     )
     return met
@@ -232,9 +231,7 @@ def check(spec: Spec) -> dict[str, Any]:
     return summary
 
 
-def _final(
-    spec: Spec, store: TileStore, plan: TilePlan, window: Window
-) -> tuple[IndexArray, npt.NDArray[np.uint8] | None]:
+def _final(spec: Spec, store: TileStore, plan: TilePlan, window: Window) -> tuple[IndexArray, ByteArray | None]:
     """Scales and factors of edges as they will be used."""
     if not plan.ascent:
         return read_scales(store, window, spec["solved"], spec["patches"]), None

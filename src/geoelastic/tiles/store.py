@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 from ..errors import FileError, MissingExtraError
 from ..store import write_bytes
 from ..store.container import require_room
-from .decode import require_table
+from .decode_tiles import require_table
 
 __all__ = ["CachedStore", "Draft", "TileStore", "columns_digest"]
 

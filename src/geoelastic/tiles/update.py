@@ -8,17 +8,18 @@ from typing import Any
 import numpy as np
 
 from .. import __version__
+from ..arrays import FloatArray
 from ..errors import InputError, require_nonnegative, require_path
 from ..fences import fence_outlines
-from ..levels import FloatArray, mass_to_units
+from ..levels import mass_to_units
 from ..mass import Mass
 from ..quality import Quality
 from . import stages
-from .build import run_plan
+from .build_tiles import run_plan
 from .engine import Engine
 from .keys import cells_name
-from .metric import TiledMetric, open_tiles
 from .store import TileStore
+from .tiled_metric import TiledMetric, open_tiles
 from .window import read_cells
 
 __all__ = ["mass_as_before", "update_tiles"]

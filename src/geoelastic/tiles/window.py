@@ -7,26 +7,22 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from .. import _kernels as kernels
 from ..area import Area
+from ..arrays import BoolArray, ByteArray, IndexArray, IntArray
 from ..errors import FileError
-from ..levels import IntArray
 from ..locations import Grid, Locations
 from ..metric.decode import conformal_within
 from ..metric.graph import Graph
-from .plan import Box, TilePlan, Tiling
 from .store import Columns, TileStore
+from .tiling import Box, TilePlan, Tiling
 
 __all__ = [
     "Files", "Window", "between", "box_grid", "fence_of", "graph_of", "later_arcs", "misfit", "pack_rows", "place_of",
     "read_cells", "read_columns", "read_rises", "read_scales", "read_window", "slopes", "tile_leaves", "unpack_rows",
 ]  # fmt: skip
 
-IndexArray = npt.NDArray[np.int32]
-BoolArray = npt.NDArray[np.bool_]
-RiseArray = npt.NDArray[np.uint8]
 
 #: Set on the first neighbour of each location; the lower bits are the slot of the neighbour's tile.
 ROW_START = 0x80
@@ -93,7 +89,7 @@ def read_cells(store: TileStore, tiling: Tiling, box: Box, files: Files) -> IntA
     return cells
 
 
-def tile_leaves(store: TileStore, tiling: Tiling, tile: int, name: str, exponents: npt.NDArray[np.uint8]) -> IndexArray:
+def tile_leaves(store: TileStore, tiling: Tiling, tile: int, name: str, exponents: ByteArray) -> IndexArray:
     """(row, col, size) of the locations of a tile in the whole map, one row each."""
     box = tiling.box(tile)
     row, col, ok = kernels.unpack_leaves(*box.shape, exponents)
@@ -169,7 +165,7 @@ def pack_rows(tiling: Tiling, tile: int, window: Window, start: IntArray, index:
     return {"slot": slot, "step": (window.number[tip] - window.number[tail]).astype(np.int32)}
 
 
-def unpack_rows(columns: Columns) -> tuple[IntArray, npt.NDArray[np.uint8], IndexArray]:
+def unpack_rows(columns: Columns) -> tuple[IntArray, ByteArray, IndexArray]:
     """(degree of each location, slot of each neighbour, step to each neighbour)."""
     begins = np.flatnonzero(columns["slot"] & ROW_START)
     degree = np.diff(np.append(begins, columns["slot"].size)).astype(np.int64)
@@ -186,7 +182,7 @@ def later_arcs(tiling: Tiling, tile: int, columns: Columns) -> tuple[IntArray, I
     return own[later], other[later], (own + step)[later], later
 
 
-def read_rises(store: TileStore, plan: TilePlan, window: Window, edges: Files, rises: Files | None) -> RiseArray | None:
+def read_rises(store: TileStore, plan: TilePlan, window: Window, edges: Files, rises: Files | None) -> ByteArray | None:
     """The factors of a window's own edges, in the order of its rows; None without any."""
     if rises is None:
         return None
@@ -217,7 +213,7 @@ def slopes(window: Window, graph: Graph) -> dict[int, float]:
     return {tile: float(least[tile]) for tile in np.unique(window.tile).tolist()}
 
 
-def graph_of(store: TileStore, window: Window, scale: IndexArray, rise: RiseArray | None) -> Graph:
+def graph_of(store: TileStore, window: Window, scale: IndexArray, rise: ByteArray | None) -> Graph:
     """The graph of a window's scales and factors, which may be a stranger's."""
     try:
         return conformal_within(window.neighbours, scale.astype(np.int64), rise)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..arrays import FloatArray, IntArray
 from ..errors import InputError, require_count
-from ..levels import FloatArray, IntArray
 from ..sources.traces import Trace
 
 __all__ = ["Clock"]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..levels import FloatArray, IntArray
+from ..arrays import FloatArray, IntArray
 
 __all__ = ["Habit", "jump_measure"]
 

@@ -19,21 +19,22 @@ from typing import Any
 import numpy as np
 
 from ..accounts.accounting import DELTA, Cost, rho_to_epsilon
+from ..arrays import FloatArray, IntArray
 from ..errors import FrameError, InputError, require_able, require_positive
-from ..levels import UNREACHABLE, FloatArray, IntArray, units_to_level
+from ..levels import UNREACHABLE, units_to_level
 from ..mechanism.elastic import ElasticMechanism
 from ..mechanism.remap import Remapped
 from ..mechanism.sticky import Sticky
 from ..metric.weights import make_weights
 from ..randomness import RandomSource, SystemRandom
-from ..reports.placement import Ground
+from ..reports.locate import Ground
 from ..sources.traces import Trace
 from .clock import Clock
 from .habit import Habit, jump_measure
+from .kept_distances import Searches
 from .passes import Passes
 from .release import Release, habit_of
 from .rounding import KEPT_BACK, require_room
-from .searches import Searches
 
 __all__ = ["TraceMechanism"]
 

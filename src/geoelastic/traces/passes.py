@@ -18,15 +18,15 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 import numpy as np
-import numpy.typing as npt
 
 from .. import _kernels as kernels
-from ..levels import UNREACHABLE, FloatArray, IntArray
+from ..arrays import FloatArray, IndexArray, IntArray
+from ..levels import UNREACHABLE
 from ..randomness import RandomSource
 
 __all__ = ["Passes", "whole_numbers"]
 
-Rows = Mapping[int, npt.NDArray[np.int32]]
+Rows = Mapping[int, IndexArray]
 _RAISED_BITS = 64
 #: Steps that are held in full at a time, at the least.
 _LEAST_SEGMENT = 32

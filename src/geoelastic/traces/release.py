@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..levels import FloatArray, IntArray
+from ..arrays import FloatArray, IntArray
 from .clock import Clock
 from .habit import Habit
 

@@ -9,8 +9,18 @@ with probability at most `alpha`. An audit can show that a claim is false; it ca
 
 from __future__ import annotations
 
-from .claims import Claim, ElasticClaim, LaplaceClaim
+from .audited_claims import AuditedClaim, ElasticClaim, LaplaceClaim
+from .auditor import audit, audit_table
 from .result import ALPHA, AuditResult, Bound, Finding
-from .run import audit, audit_table
 
-__all__ = ["ALPHA", "AuditResult", "Bound", "Claim", "ElasticClaim", "Finding", "LaplaceClaim", "audit", "audit_table"]
+__all__ = [
+    "ALPHA",
+    "AuditResult",
+    "AuditedClaim",
+    "Bound",
+    "ElasticClaim",
+    "Finding",
+    "LaplaceClaim",
+    "audit",
+    "audit_table",
+]

@@ -13,14 +13,12 @@ import math
 from collections.abc import Callable, Iterator
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import betainccinv, betaincinv
 
-from ...levels import FloatArray
+from ...arrays import BoolArray, FloatArray
 
 __all__ = ["loss_bound"]
 
-BoolArray = npt.NDArray[np.bool_]
 Event = tuple[str, Callable[[FloatArray], BoolArray]]
 
 _QUANTILES = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9)

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 from pyproj import Geod
 from scipy import stats
 
-from ...levels import FloatArray
+from ...arrays import BoolArray, FloatArray, IntArray
 from ...mechanism.laplace import PlanarLaplace
 from .result import Finding
 
@@ -42,7 +41,7 @@ class Draws:
     def __len__(self) -> int:
         return int(self.lat.size)
 
-    def take(self, which: npt.NDArray[np.bool_] | npt.NDArray[np.int64] | slice) -> Draws:
+    def take(self, which: BoolArray | IntArray | slice) -> Draws:
         """Some of the rows."""
         return Draws(self.lat[which], self.lon[which], self.lat2[which], self.lon2[which])
 

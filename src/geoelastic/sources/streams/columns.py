@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ...arrays import FloatArray
 from ...errors import InputError
-from ...levels import FloatArray
 
 __all__ = ["KEEP_ALL", "SEEDED_COLUMN", "Batch", "Layout", "find_place_columns", "numbers", "tells_place"]
 

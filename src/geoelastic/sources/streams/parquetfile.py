@@ -18,8 +18,8 @@ import numpy as np
 import pyarrow as pa
 import shapely
 
+from ...arrays import FloatArray
 from ...errors import FileError, GeoelasticError, InputError
-from ...levels import FloatArray
 from .columns import Batch, Layout, find_place_columns, numbers, tells_place
 from .plumbing import DEGREE_DECIMALS
 

@@ -13,8 +13,8 @@ from typing import IO, Any, cast
 import numpy as np
 import pyarrow as pa
 
+from ...arrays import FloatArray
 from ...errors import FileError
-from ...levels import FloatArray
 
 __all__ = ["DEGREE_DECIMALS", "ByteSource", "decimals", "open_write"]
 

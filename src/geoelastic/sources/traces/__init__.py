@@ -26,7 +26,7 @@ from ...errors import FileError, InputError
 from .documents import read_gpx, read_json, read_rec
 from .record import EARTH_RADIUS_M, Fix, Trace, clean_trace, haversine_m
 from .streamed import STREAM_SUFFIXES, frame_fixes, read_streamed
-from .tables import read_csv, read_plt
+from .text_traces import read_csv, read_plt
 
 __all__ = ["EARTH_RADIUS_M", "Fix", "Trace", "clean_trace", "haversine_m", "read_traces", "traces_from_frame"]
 

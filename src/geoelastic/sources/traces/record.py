@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ...arrays import BoolArray, FloatArray
 from ...errors import InputError
-from ...levels import FloatArray
 
 __all__ = ["EARTH_RADIUS_M", "Fix", "Trace", "clean_trace", "haversine_m", "parse_time"]
 
@@ -88,7 +88,7 @@ def clean_trace(user: str, fixes: Iterable[Fix], *, unreadable: int = 0) -> Trac
     return Trace(user, lat, lon, time_s, {reason: count for reason, count in dropped.items() if count})
 
 
-def _glitches(lat: FloatArray, lon: FloatArray, time_s: FloatArray) -> npt.NDArray[np.bool_]:
+def _glitches(lat: FloatArray, lon: FloatArray, time_s: FloatArray) -> BoolArray:
     """Single fixes that are impossibly far from both neighbours; a flight is fast on one side only, and slower."""
     glitch = np.zeros(len(lat), dtype=bool)
     if len(lat) >= 3:

@@ -12,7 +12,7 @@ from typing import Any
 from ...errors import InputError
 from ..streams import open_stream
 from .record import Fix, parse_time
-from .tables import TIME_NAMES, USER_NAMES
+from .text_traces import TIME_NAMES, USER_NAMES
 
 __all__ = ["STREAM_SUFFIXES", "frame_fixes", "read_streamed"]
 

@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Channels of a metric: exp(-d/2) over its locations, and the paper's evaluation as it was really run.
+
+All of them come from one table of distances, from each location that holds a place to every location: it is the costly
+part, computed once (whole units of level, exact). The weights are the mechanism's own integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .. import _kernels as kernels
+from ..arrays import FloatArray, IndexArray, IntArray
+from ..errors import InputError, require_positive
+from ..levels import UNREACHABLE, level_to_units
+from ..mechanism.elastic import ElasticMechanism
+from ..mechanism.sticky import Sticky
+from ..metric import AnyMetric
+from ..metric.measures import output_measure
+from ..metric.relief import reporting_metric
+from ..metric.weights import HALF, WHOLE, Weights, make_weights
+from ..progress import progress_bar
+from .channel import Channel, Outputs, channel_from_matrix
+from .prior import Prior
+from .study_areas import StudyArea
+from .utility import expected_distance
+
+__all__ = [
+    "DistanceTable",
+    "cells_in",
+    "distance_table",
+    "elastic_channel",
+    "expected_errors",
+    "mechanism_channel",
+    "paper_channel",
+    "reporting_channel",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class DistanceTable:
+    """`units[r]`: distances from location `inputs[r]` to the locations `columns`; `row_of_place`: a place's row.
+
+    Without a `cut` the columns are all locations. With one, what lies beyond it is `UNREACHABLE`, and the columns are
+    the locations that some input reaches: a small part of a map of half a million.
+    """
+
+    metric: AnyMetric
+    inputs: IntArray
+    row_of_place: IntArray
+    units: IndexArray
+    columns: IntArray
+    cut: float | None = None
+
+    def for_places(self, prior: Prior) -> DistanceTable:
+        """The same distances for another prior, whose places lie in the same locations."""
+        locations = _locations_of(self.metric, prior)
+        rows = np.minimum(np.searchsorted(self.inputs, locations), len(self.inputs) - 1)
+        if not np.array_equal(self.inputs[rows], locations):
+            raise InputError("the places must lie in locations that the table has a row for")
+        return replace(self, row_of_place=rows)
+
+
+def distance_table(
+    metric: AnyMetric, prior: Prior, *, cut: float | None = None, workers: int = 2, progress: bool = False
+) -> DistanceTable:
+    """Distances from the location of every place of the prior. The places must lie on the metric's grid."""
+    inputs, rows = np.unique(_locations_of(metric, prior), return_inverse=True)
+    found: dict[int, tuple[IntArray, IndexArray]] = {}
+    for some, units in _distances(metric, inputs, cut, workers=workers, progress=progress):
+        near = np.flatnonzero((units < UNREACHABLE).any(axis=0)) if cut is not None else np.arange(metric.n)
+        found.update((int(r), (near, row)) for r, row in zip(some, units[:, near], strict=True))
+    columns = np.arange(metric.n) if cut is None else np.unique(np.concatenate([near for near, _ in found.values()]))
+    table = np.full((len(inputs), len(columns)), UNREACHABLE, dtype=np.int32)
+    for r in range(len(inputs)):
+        near, units = found.pop(r)
+        table[r, np.searchsorted(columns, near)] = units
+    table.setflags(write=False)
+    return DistanceTable(metric, inputs, rows, table, columns, cut)
+
+
+def _distances(
+    metric: AnyMetric, locations: IntArray, cut: float | None, *, workers: int, progress: bool = False
+) -> Iterator[tuple[IntArray, IndexArray]]:
+    """Whole distances from `locations` to all, some sources at a time: (their numbers in `locations`, a row each).
+
+    Sources that lie side by side share a search, which takes a third of the time of one each; not up to a cut, where a
+    search alone is short, nor inside a fence, where there is none.
+    """
+    whole = metric.whole()
+    fenced = whole.fence[locations] > 0
+    free = np.flatnonzero(~fenced)
+    free = free[np.argsort(_along_a_curve(whole.xy[locations[free]]), kind="stable")]
+    groups = [
+        part[k : k + kernels.TOGETHER]
+        for part in (free, np.flatnonzero(fenced))
+        for k in range(0, len(part), kernels.TOGETHER)
+    ]
+
+    def search(some: IntArray) -> IndexArray:
+        if cut is not None or fenced[some[0]]:
+            return np.stack([whole.distance_units_from(int(i), cut) for i in locations[some]])
+        graph, far = whole.graph, UNREACHABLE
+        space = kernels.bounded_workspace(graph.n, graph.index.size, graph.buckets)
+        sources = locations[some].astype(np.int32)
+        region, lanes = kernels.bounded_paths(
+            graph.start, graph.index, graph.weight, sources, np.int64(far), kernels.lane_kind(far), *space
+        )
+        units = np.full((len(some), graph.n), UNREACHABLE, dtype=np.int32)
+        units[:, region] = lanes.reshape(len(region), kernels.TOGETHER)[:, : len(some)].T
+        return units
+
+    with ThreadPoolExecutor(workers) as pool, progress_bar("distances", len(locations), show=progress) as bar:
+        done = 0
+        for first in range(0, len(groups), workers):
+            part = groups[first : first + workers]
+            for some, units in zip(part, pool.map(search, part), strict=True):
+                yield some, units
+                bar.update(done := done + len(some))
+
+
+def _along_a_curve(xy: FloatArray) -> IntArray:
+    """Where each point comes in Morton's order, by steps of 50 m: what is near in it is near on the map."""
+    step = np.floor((xy - xy.min(axis=0, initial=0)) / 50).astype(np.int64)
+    place = np.zeros(len(xy), dtype=np.int64)
+    for bit in range(20):
+        place |= ((step[:, 0] >> bit) & 1) << (2 * bit) | ((step[:, 1] >> bit) & 1) << (2 * bit + 1)
+    return place
+
+
+def _locations_of(metric: AnyMetric, prior: Prior) -> IntArray:
+    owner: IntArray = metric.locations.owner.ravel()[prior.cell].astype(np.int64)
+    return owner
+
+
+def _outputs(metric: AnyMetric, locations: IntArray | slice = slice(None)) -> Outputs:
+    side = metric.locations.size[locations].astype(np.int64)
+    return Outputs(np.asarray(metric.xy)[locations], side, float(metric.grid.cell_m))
+
+
+def elastic_channel(
+    table: DistanceTable, *, output: str | FloatArray = "mass", sharpened: bool = False, name: str | None = None
+) -> Channel:
+    """K(x)(z) proportional to mu(z) exp(-d(x, z)/2), with full support: d-private for every metric and measure.
+
+    `sharpened`: the table is of the metric that a certified relief lets reports go by, and all of d' counts.
+    """
+    metric = table.metric
+    if table.cut is not None:
+        raise InputError("'table' must have no cut: a mechanism with a guarantee reports everywhere")
+    measure, cells = output_measure(metric.whole(), output), metric.locations.area_cells.astype(np.float64)
+    table_of_weights = make_weights(WHOLE if sharpened else HALF)
+    farthest = int(table.units.max(where=table.units < UNREACHABLE, initial=0))
+    weight_of = _weight_by_units(table_of_weights, farthest)
+    fenced = metric.fence[table.inputs] > 0
+
+    def weights(start: int, stop: int) -> FloatArray:
+        units = table.units[:, start:stop]
+        # inside a fence every report is even over it, whatever the measure outside
+        mu = np.where(fenced[:, None], cells[start:stop], measure[start:stop])
+        return mu * weight_of[np.minimum(units, len(weight_of) - 1)]
+
+    label = name or f"elastic, output by {output if isinstance(output, str) else 'measure'}"
+    return _normalised(label, table, weights, _outputs(metric), sound=True)
+
+
+def reporting_channel(metric: AnyMetric, prior: Prior, *, workers: int = 2, progress: bool = False) -> Channel:
+    """What the map's own mechanism reports: by its certified relief if it was sharpened, else by half of d."""
+    options: dict[str, Any] = {"workers": workers, "progress": progress}
+    if metric.relief is None:
+        return elastic_channel(distance_table(metric, prior, **options))
+    table = distance_table(reporting_metric(metric.whole()), prior, **options)
+    return elastic_channel(table, output=metric.relief.output, sharpened=True)
+
+
+def mechanism_channel(mechanism: ElasticMechanism | Sticky, prior: Prior, *, name: str = "mechanism") -> Channel:
+    """The channel of any mechanism over a metric's locations, row by row from its `probabilities`."""
+    inputs, rows = np.unique(_locations_of(mechanism.metric, prior), return_inverse=True)
+    matrix = np.stack([mechanism.probabilities(int(i)) for i in inputs])
+    return channel_from_matrix(name, matrix, _outputs(mechanism.metric), rows)
+
+
+def _weight_by_units(weights: Weights, most: int) -> FloatArray:
+    """The mechanism's weight at each whole distance up to `most`, and then 0 for whatever lies beyond."""
+    shell, place = np.divmod(np.arange(most + 1), weights.period)
+    return np.append(weights.table[place] * np.exp2(-shell.astype(np.float64)), 0.0)
+
+
+def cells_in(metric: AnyMetric, area: StudyArea) -> IntArray:
+    """Row-major cells of the metric's grid whose centre lies in the area."""
+    grid = metric.grid
+    row, col = np.divmod(np.arange(grid.rows * grid.cols), grid.cols)
+    x, y = grid.cell_to_xy(row, col)
+    x0, y0 = grid.area.to_xy(area.lat, area.lon)
+    near = np.flatnonzero(np.maximum(np.abs(x - x0), np.abs(y - y0)) <= 1000 * area.size_km)
+    lat, lon = grid.area.to_latlon(x[near], y[near])
+    inside: IntArray = near[np.asarray(area.contains(lat, lon))]
+    return inside
+
+
+def paper_channel(
+    table: DistanceTable,
+    prior: Prior,
+    area: StudyArea | None = None,
+    *,
+    cut: float | None = None,
+    name: str | None = None,
+) -> Channel:
+    """The paper's evaluation as its program ran it: exp(-d/2) evenly over cells, and nothing beyond level `cut`.
+
+    With an `area` only its cells are reported and the rest is normalised away; without one the whole map is. `cut` is
+    2 l_top unless given. NO GUARANTEE: the support depends on the secret, so some reports exclude some places for
+    certain. It is here to compare with the paper's figures, not to be used.
+    """
+    metric = table.metric
+    cut = 2 * metric.l_top if cut is None else require_positive("cut", cut)
+    if table.cut is not None and cut > table.cut:
+        raise InputError(f"'cut' must be at most that of the table, {table.cut:g}, got {cut:g}")
+    if area is None:
+        outputs, column = _outputs(metric, table.columns), np.arange(len(table.columns))
+        label = "as in the paper, whole map (no guarantee)"
+    else:
+        cells = np.union1d(cells_in(metric, area), prior.cell)
+        outputs, column = (
+            _single_cells(metric, cells),
+            _column_of(table, metric.locations.owner.ravel()[cells].astype(np.int64)),
+        )
+        label = "as in the paper, in the box (no guarantee)"
+    count = outputs.side.astype(np.float64) ** 2
+    weight_of = _weight_by_units(make_weights(HALF), level_to_units(cut))
+
+    def weights(start: int, stop: int) -> FloatArray:
+        at = column[start:stop]
+        units = np.where(at < 0, UNREACHABLE, table.units[:, at])
+        return count[start:stop] * weight_of[np.minimum(units, len(weight_of) - 1)]
+
+    return _normalised(name or label, table, weights, outputs, sound=False)
+
+
+def _column_of(table: DistanceTable, locations: IntArray) -> IntArray:
+    """The table's column of each location, -1 where it has none because no input is so near."""
+    at = np.minimum(np.searchsorted(table.columns, locations), len(table.columns) - 1)
+    return np.where(table.columns[at] == locations, at, -1)
+
+
+def _single_cells(metric: AnyMetric, cells: IntArray) -> Outputs:
+    xy = np.column_stack(metric.grid.cell_to_xy(*np.divmod(cells, metric.grid.cols)))
+    return Outputs(xy, np.ones(len(cells), dtype=np.int64), float(metric.grid.cell_m))
+
+
+def _normalised(name: str, table: DistanceTable, weights: Any, outputs: Outputs, *, sound: bool) -> Channel:
+    """A channel from unnormalised weights: one pass over the blocks for the row sums."""
+    raw = Channel(name, table.row_of_place, outputs, weights, sound)
+    inverse = 1 / raw.total()[:, None]
+    return Channel(name, table.row_of_place, outputs, lambda start, stop: weights(start, stop) * inverse, sound)
+
+
+def expected_errors(
+    metric: AnyMetric, locations: IntArray, *, output: str | FloatArray = "mass", cut: float | None = None,
+    sharpened: bool = False, workers: int = 2, progress: bool = False,
+) -> FloatArray:  # fmt: skip
+    """Expected metres between the centre of each of `locations` and its report over the whole map: the paper's E(x).
+
+    With a `cut` nothing is reported beyond that level, as in the paper's program (no guarantee). `sharpened`: the
+    metric is the one that a certified relief lets reports go by, and all of its distances count.
+    """
+    outputs, measure = _outputs(metric), output_measure(metric.whole(), output)
+    weights = make_weights(WHOLE if sharpened else HALF)
+    result = np.empty(len(locations))
+    for some, units in _distances(metric, locations, cut, workers=workers, progress=progress):
+        farthest = int(units.max(where=units < UNREACHABLE, initial=0))
+        weight_of = _weight_by_units(weights, farthest if cut is None else level_to_units(cut))
+        rows = measure * weight_of[np.minimum(units, len(weight_of) - 1)]
+        rows /= rows.sum(axis=1)[:, None]
+        result[some] = expected_distance(rows, metric.xy[locations[some]], outputs)
+    return result

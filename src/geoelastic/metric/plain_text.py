@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A metric and its reports as plain text, for checkers that share nothing with this program (docs/proof.md).
+
+    geoelastic-dump 2
+    locations N edges M top T sharpened 0|1
+    power E star A over J from F last B over K
+    required      T + 1 numbers: the mass that a ball of each radius must hold
+    location      N lines: mass fence secret height measure
+    edge          M lines: location location weight
+    end
+
+The requirement is (l / l_star)^E from level F on, with l_star = A / 2^J and l_top = B / 2^K; E = 0: it is none of
+these, and what is required is as the table says. All numbers are whole: levels in units of 2^-13, masses in units of
+2^-32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..arrays import IntArray
+from ..levels import level_to_units
+from ..mass import Linear, Quadratic, Requirement
+from .measures import output_measure
+from .metric import Metric
+
+__all__ = ["dump_text"]
+
+
+def dump_text(metric: Metric, measure: IntArray | None = None) -> Iterator[str]:
+    """The text of a metric and the measure that its reports go by (by default the one it was sharpened for, or its
+    mass), in pieces."""
+    tail, tip, weight = metric.edge_units()
+    required = metric.requirement.table(metric.l_from, metric.l_top)
+    relief = metric.relief
+    if measure is None:
+        measure = output_measure(metric, "mass" if relief is None else relief.output)
+    height = np.zeros(metric.n, np.int64) if relief is None else relief.height
+    locations = np.column_stack([metric.mass_units, metric.fence, metric.secret, height, measure])
+    yield "geoelastic-dump 2\n"
+    yield f"locations {metric.n} edges {tail.size} top {required.size - 1} sharpened {int(relief is not None)}\n"
+    yield f"{_recipe(metric.requirement)} from {level_to_units(metric.l_from)} last {_exact(metric.l_top)}\n"
+    yield "required\n" + _lines(required[:, None])
+    yield "location\n" + _lines(locations)
+    yield "edge\n" + _lines(np.column_stack([tail, tip, weight]))
+    yield "end\n"
+
+
+def _recipe(asked: Requirement) -> str:
+    if isinstance(asked, Quadratic | Linear):
+        return f"power {2 if isinstance(asked, Quadratic) else 1} star {_exact(asked.l_star)}"
+    return "power 0 star 0 over 0"
+
+
+def _exact(number: float) -> str:
+    """A double as it is: a whole number over a power of two."""
+    over, under = float(number).as_integer_ratio()
+    return f"{over} over {under.bit_length() - 1}"
+
+
+def _lines(rows: npt.NDArray[Any]) -> str:
+    return "".join(" ".join(map(str, row)) + "\n" for row in rows.tolist())

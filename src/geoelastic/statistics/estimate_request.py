@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Estimates asked for by name: from files to files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..mechanism.elastic import ElasticMechanism
+from ..mechanism.geox_mechanism import load_mechanism
+from ..metric.geox_file import is_portable
+from ..opening import load
+from .estimate import Estimate, Survey, estimate, prepare
+from .output import estimate_rows, require_output, save_estimate
+from .plan import Plan, plan
+
+__all__ = ["estimate_files", "plan_file"]
+
+
+def _survey(file: str, zones: str, measure: str, **options: Any) -> Survey:
+    mechanism = load_mechanism(file) if is_portable(file) else ElasticMechanism(load(file), output=measure)
+    return prepare(mechanism, zones, **options)
+
+
+def estimate_files(
+    file: str, reports: str, zones: str, output: str, *, measure: str = "mass", user: str | None = None,
+    lat: str | None = None, lon: str | None = None, elsewhere: bool = True, picture: str | None = None,
+    cache: str | None = None, progress: bool = False,
+) -> dict[str, Any]:  # fmt: skip
+    """The shares of zones in the reports of a file, written to `output`, and a summary in words."""
+    from .reports import read_reports
+
+    for path in (output, picture):
+        if path is not None:
+            require_output(path)
+    read = read_reports(reports, user=user, lat=lat, lon=lon)
+    survey = _survey(file, zones, measure, elsewhere=elsewhere, cache=cache, progress=progress)
+    found = estimate(survey, read)
+    for path in (output, picture):
+        if path is not None:
+            save_estimate(found, path)
+    return _summary(found, output) | {"zones": estimate_rows(found)}
+
+
+def _summary(found: Estimate, output: str) -> dict[str, Any]:
+    low, high = found.groups.interval()
+    order = np.argsort(-found.groups.shares)[:5]
+    names = found.merged
+    lines = [
+        f"{found.n:,.0f} people, {found.zones.n} zones, of which these reports tell {found.groups.n} groups apart; "
+        f"the public guess counts as {found.fit.strength:g} people, which suits reports that were left out best",
+        *(
+            f"  {found.groups.shares[g]:7.2%}  [{max(low[g], 0):.2%}, {high[g]:.2%}]  {_short(names[g]['zones'])}"
+            for g in order
+        ),
+        f"written: {Path(output).name}",
+    ]
+    return {
+        "people": found.n, "groups": found.groups.n, "steps": found.fit.steps, "strength": found.fit.strength,
+        "guess": found.fit.guess, "elsewhere": found.elsewhere,
+        "output": output, "text": "\n".join(lines),
+    }  # fmt: skip
+
+
+def _short(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more zones"
+
+
+def plan_file(
+    file: str, zones: str, people: float, *, measure: str = "mass", precision: float = 0.25, cache: str | None = None,
+    progress: bool = False,
+) -> dict[str, Any]:  # fmt: skip
+    """What the reports of so many people will tell, before anything is collected."""
+    survey = _survey(file, zones, measure, cache=cache, progress=progress)
+    found: Plan = plan(survey, people, precision=precision)
+    needed = np.sort(found.needed)
+    half = float(needed[needed.size // 2])
+    groups = int(found.groups.max()) + 1
+    text = (
+        f"{people:,.0f} people, one report each: {groups} groups of {survey.zones.n} zones are told apart to "
+        f"{precision:.0%} of their share (standard error)\n"
+        f"half of the zones would need {half:,.0f} people or fewer to be told by themselves\n"
+        f"an unbiased estimate of all zones is off by {found.distance:.3f} in total variation, at the least"
+    )
+    return {
+        "people": people, "zones": survey.zones.n, "groups": groups, "group_of_zone": found.groups,
+        "relative_error": found.relative_error, "people_needed": found.needed, "least_distance": found.distance,
+        "text": text,
+    }  # fmt: skip

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the house is kept: one name for one thing, and ARCHITECTURE.md names what is there."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCE = ROOT / "src/geoelastic"
+#: Folders whose modules are named after what they serve: a command, a measurement and a kernel have the name of the
+#: module whose work they ask for, measure or do.
+MIRRORS = ("cli", "bench", "_kernels")
+
+
+def modules() -> list[Path]:
+    return [path for path in sorted(SOURCE.rglob("*.py")) if not path.stem.startswith("__")]
+
+
+def twice(found: dict[str, list[Path]]) -> dict[str, list[Path]]:
+    return {name: paths for name, paths in found.items() if len(paths) > 1}
+
+
+def test_a_file_name_says_which_module_it_is() -> None:
+    found = defaultdict(list)
+    for path in modules():
+        if path.relative_to(SOURCE).parts[0] not in MIRRORS:
+            found[path.stem].append(path)
+    assert twice(found) == {}
+
+
+def test_a_class_name_says_which_class_it_is() -> None:
+    found = defaultdict(list)
+    for path in modules():
+        for name in re.findall(r"^class (\w+)", path.read_text(encoding="utf-8"), re.MULTILINE):
+            found[name].append(path)
+    assert twice(found) == {}
+
+
+def test_types_of_arrays_are_named_in_one_place() -> None:
+    named = re.compile(r"^\w+ = npt\.NDArray\[np\.(int32|int64|float64|bool_|uint8)\]", re.MULTILINE)
+    assert [path.name for path in modules() if named.search(path.read_text(encoding="utf-8"))] == ["arrays.py"]
+
+
+def test_the_page_on_architecture_names_modules_that_are_there() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    packages = "|".join(path.name for path in SOURCE.iterdir() if path.is_dir() and path.name != "__pycache__")
+    for name in re.findall(rf"`((?:{packages})/\w+)(?:\.py)?`", text):
+        assert (SOURCE / f"{name}.py").is_file(), name
