@@ -47,7 +47,14 @@ from .paths_bounded import TOGETHER, bounded_paths, bounded_workspace, lane_kind
 from .paths_lanes import FAR, LANES, REACHED, lane_workspace, lanes_begin, lanes_clear, lanes_expand
 from .profiles import profiles, zone_rows
 from .report_errors import largest_difference, report_distances, square_masses
-from .sampling import add_to_shells, find_in_shell, mean_distance, mean_distances, to_first_frontier
+from .sampling import (
+    add_to_shells,
+    advance_among_blocks,
+    find_in_shell,
+    mean_distance,
+    mean_distances,
+    to_first_frontier,
+)
 from .shared_draws import cover, within, within_workspace
 from .simple_rings import simple_rings
 from .tiles import assemble, least_slopes, met_flags
@@ -76,6 +83,7 @@ __all__ = [
     "UNREACHABLE",
     "add_to_shells",
     "adjacency",
+    "advance_among_blocks",
     "assemble",
     "begin",
     "block_sums",

@@ -126,7 +126,8 @@ class _Memory:
     """The memory of an array, without the note that it is not to be written: kernels write what they say they do."""
 
     def __init__(self, array):
-        self.__array_interface__ = {**array.__array_interface__, "data": (array.ctypes.data, False)}
+        told = array.__array_interface__
+        self.__array_interface__ = {**told, "data": (told["data"][0], False)}
         self._array = array
 
 

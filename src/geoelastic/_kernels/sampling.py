@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from ._compile import kernel
-from .paths import LIVE, SETTLED, SMALL, UNREACHABLE, expand
+from .paths import ENTRIES, LIVE, SETTLED, SMALL, UNREACHABLE, expand
 
 
 @kernel(small=SMALL)
@@ -54,6 +54,54 @@ def to_first_frontier(
         beyond = (frontier + 1) // weight.size
         if beyond > shells or rest << (shells - beyond) <= near >> 2:
             return frontier
+
+
+@kernel(small=SMALL)
+def advance_among_blocks(
+    start, index, arc, unit, dist, head, entry_vertex, entry_next, order, state,
+    measure, weight, by_shell, measure_by_shell, block, at, box, slope, left, seen, counted,
+    frontier, step, last, times,
+):  # fmt: skip
+    """Expand by a whole step, and by more until `times` the rest is at most what is settled, nothing is left, or the
+    next frontier would be beyond `last` or the shells there are. Returns the frontier and a bound of the rest.
+
+    `left`: what is not settled of each block; `seen`: (least, largest) y and x of all that was touched; `counted`: how
+    many vertices and entries these know of. What is in a block is as far from the frontier as its box is from what was
+    seen, at `slope`. The bound is in units of 2^-((frontier + 1) div period), each block rounded up.
+    """
+    period = weight.size
+    while True:
+        frontier += step
+        expand(
+            start, index, arc, unit, dist, head, entry_vertex, entry_next, order, state,
+            frontier, np.int64(UNREACHABLE - 1), np.int64(2**62),
+        )  # fmt: skip
+        add_to_shells(dist, order, counted[0], state[SETTLED], measure, weight, by_shell, measure_by_shell)
+        for k in range(counted[0], state[SETTLED]):
+            left[block[order[k]]] -= measure[order[k]]
+        for k in range(counted[1], state[ENTRIES]):
+            for axis in range(2):
+                seen[axis, 0] = min(seen[axis, 0], at[axis, entry_vertex[k]])
+                seen[axis, 1] = max(seen[axis, 1], at[axis, entry_vertex[k]])
+        counted[0], counted[1] = state[SETTLED], state[ENTRIES]
+        if state[LIVE] == 0:
+            return frontier, np.int64(0)
+        scale = (frontier + 1) // period
+        rest = np.int64(0)
+        for b in range(left.size):
+            if left[b] > 0:
+                up = max(seen[0, 0] - box[b, 1], box[b, 0] - seen[0, 1], 0.0)
+                across = max(seen[1, 0] - box[b, 3], box[b, 2] - seen[1, 1], 0.0)
+                away = math.floor(min(slope * math.hypot(up, across) * (1 - 2.0**-40), float(UNREACHABLE)))
+                shell = (frontier + 1 + away) // period
+                heavy = left[b] * weight[frontier + 1 + away - shell * period]
+                rest -= -heavy >> min(shell - scale, 62)
+        known = 0.0
+        for shell in range(scale + 1):
+            known += by_shell[shell] * 2.0 ** (scale - shell)
+        # this only decides where to stop: the line and its bound are whole numbers
+        if times * rest <= known or frontier + step > last or (frontier + step) // period >= by_shell.size:
+            return frontier, rest
 
 
 @kernel(small=SMALL)

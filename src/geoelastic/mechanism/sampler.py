@@ -27,7 +27,7 @@ import numpy as np
 from .. import _kernels as kernels
 from ..arrays import IndexArray, IntArray
 from ..levels import LEVEL_BITS
-from ..metric.part import Part, Parts, Rest
+from ..metric.part import Part, Parts
 from ..metric.weights import Weights
 from ..randomness import RandomSource
 
@@ -95,7 +95,7 @@ class Sampler:
     def draw(self, source: int, rngs: list[RandomSource]) -> IntArray:
         """One location per random source."""
         with self.line(source) as line:
-            return np.array([line.throw(rng) for rng in rngs], dtype=np.int64)
+            return np.array([line.draw(rng) for rng in rngs], dtype=np.int64)
 
     @contextmanager
     def line(self, source: int, *, slack: int = 0) -> Iterator[Line]:
@@ -140,39 +140,43 @@ class Line:
         """Nothing is settled yet."""
         part = self._sampler.part
         vertex = part.local(self._source)
-        self._total = part.total(vertex)
+        self._total, self._last = part.total(vertex), part.sees(vertex) - self._slack
         self._sampler.begin(vertex)
-        self._counted, self._touched, self._open = 0, 0, True
-        self._by_shell = np.zeros(0, np.int64)
-        self._measure_by_shell = np.zeros(0, np.int64)
-        self._rest = None if part.blocks is None else Rest(part.blocks, part.measure)
+        self._open, self._blocks = True, part.blocks
+        self._shells = np.zeros((2, _SHELLS + 3 + STEP // self._period), np.int64)
+        self._counted = np.zeros(2, np.int64)
+        if self._blocks is not None:
+            self._left, self._seen = self._blocks.units.copy(), np.tile([np.inf, -np.inf], (2, 1))
 
     def to_first_frontier(self) -> None:
         """Move the frontier to the first whole level at which the rest is small against what is settled."""
-        if self._rest is None:
+        if self._blocks is None:
             self._to_first_frontier_at_once()
         else:
             while self._open and (self._frontier < 0 or _REST * (self._now[1] - self._now[0]) > self._now[0]):
-                self._advance()
+                self._advance_among(_REST)
         self._first = self._now
 
     def _to_first_frontier_at_once(self) -> None:
         """The same where all of the map is there: four times the rest is at most what is settled."""
         sampler, part = self._sampler, self._sampler.part
-        graph, shells = part.graph, np.zeros((2, _SHELLS + 3 + STEP // self._period), np.int64)
+        graph = part.graph
         self._frontier = int(
             kernels.to_first_frontier(
                 graph.start, graph.index, graph.weight, sampler._unit, *sampler._space,
-                part.measure, sampler._weights.table, *shells, self._total, STEP, _SHELLS,
+                part.measure, sampler._weights.table, *self._shells, self._total, STEP, _SHELLS,
             )
         )  # fmt: skip
-        self._by_shell, self._measure_by_shell = shells[:, : self._frontier // self._period + 1]
-        state = sampler._space[-1]
-        self._counted, self._open = int(state[kernels.SETTLED]), bool(state[kernels.LIVE])
-        self._now = self._lengths()
+        self._counted[0] = sampler._space[-1][kernels.SETTLED]
+        self._reached(None)
+
+    def draw(self, rng: RandomSource) -> int:
+        """One location, by its number in the map."""
+        vertex = self.throw(rng)
+        return self._sampler.part.number(vertex)
 
     def throw(self, rng: RandomSource) -> int:
-        """Throw darts until one hits; the number of the location in the map."""
+        """Throw darts until one hits; the vertex that it hits in the part that is searched by then."""
         while True:
             known, bound, scale = self._first
             dart = rng.below(bound)
@@ -182,7 +186,7 @@ class Line:
                     dart = (dart << (finer - scale)) + rng.below(1 << (finer - scale))
                     scale = finer
                 if dart < known:
-                    return self._location(dart, scale)
+                    return self._vertex(dart, scale)
                 if dart >= bound or not self._open:
                     break
                 self._advance()
@@ -194,62 +198,70 @@ class Line:
 
     def _advance(self) -> None:
         """Move the frontier on by one level."""
+        if self._blocks is not None:
+            self._advance_among(0)
+            return
         sampler = self._sampler
         self._frontier += STEP
-        while not sampler.part.sees(sampler.part.local(self._source), self._frontier + self._slack):
+        sampler.expand(self._frontier)
+        self._make_room()
+        dist, _, _, _, order, state = sampler._space
+        kernels.add_to_shells(
+            dist, order, int(self._counted[0]), int(state[kernels.SETTLED]), sampler.part.measure,
+            sampler._weights.table, *self._shells,
+        )  # fmt: skip
+        self._counted[0] = state[kernels.SETTLED]
+        self._reached(None)
+
+    def _advance_among(self, times: int) -> None:
+        """The same in a part of a map, and on until `times` the rest is at most what is settled; in a wider part if
+        this one does not see as far."""
+        sampler = self._sampler
+        while self._last < self._frontier + STEP:
             self._wider += 1
             sampler.clear()
             sampler.enter(self._source, self._wider)
             self._begin()
-        self._open = sampler.expand(self._frontier)
-        grown = self._frontier // self._period + 1 - self._by_shell.size
-        if grown > 0:
-            self._by_shell = np.concatenate([self._by_shell, np.zeros(grown, np.int64)])
-            self._measure_by_shell = np.concatenate([self._measure_by_shell, np.zeros(grown, np.int64)])
-        self._count()
-        self._now = self._lengths()
+        self._make_room()
+        part, blocks = sampler.part, self._blocks
+        assert blocks is not None
+        graph = part.graph
+        frontier, rest = kernels.advance_among_blocks(
+            graph.start, graph.index, graph.weight, sampler._unit, *sampler._space,
+            part.measure, sampler._weights.table, *self._shells, blocks.block, blocks.at, blocks.box, blocks.slope,
+            self._left, self._seen, self._counted, self._frontier, STEP, self._last, times,
+        )  # fmt: skip
+        self._frontier = int(frontier)
+        self._reached(int(rest))
 
-    def _count(self) -> None:
-        """Put what has been settled since the last time on the line."""
-        dist, _, vertices, _, order, state = self._sampler._space
-        measure, table = self._sampler.part.measure, self._sampler._weights.table
-        settled, touched = int(state[kernels.SETTLED]), int(state[kernels.ENTRIES])
-        kernels.add_to_shells(
-            dist, order, self._counted, settled, measure, table, self._by_shell, self._measure_by_shell
-        )
-        if self._rest is not None:
-            self._rest.touch(vertices[self._touched : touched])
-            self._rest.settle(order[self._counted : settled])
-        self._counted, self._touched = settled, touched
+    def _make_room(self) -> None:
+        """Shells for all up to the frontier, and for one level beyond it."""
+        missing = (self._frontier + STEP) // self._period + 1 - self._shells.shape[1]
+        if missing > 0:
+            self._shells = np.concatenate([self._shells, np.zeros((2, missing + _SHELLS), np.int64)], axis=1)
 
-    def _lengths(self) -> tuple[int, int, int]:
-        """What is settled, the bound of all, and the scale: both are in units of 2^-scale."""
+    def _reached(self, rest: int | None) -> None:
+        """What is settled, the bound of all, and the scale, at the frontier: both are in units of 2^-scale. `rest`: at
+        least the length of what is not settled; without it, all that is left at w(F + 1)."""
+        self._open = bool(self._sampler._space[-1][kernels.LIVE])
         scale = (self._frontier + 1) // self._period
-        known = sum(int(part) << (scale - shell) for shell, part in enumerate(self._by_shell) if part)
-        return known, known + (self._rest_length(scale) if self._open else 0), scale
+        known = sum(int(part) << (scale - shell) for shell, part in enumerate(self._shells[0, : scale + 1].tolist()))
+        if rest is None:
+            left = self._total - int(self._shells[1].sum())
+            rest = left * int(self._sampler._weights.table[(self._frontier + 1) - scale * self._period])
+        self._now = known, known + (rest if self._open else 0), scale
 
-    def _rest_length(self, scale: int) -> int:
-        """At least the length of what is not settled, in units of 2^-scale."""
-        table = self._sampler._weights.table
-        if self._rest is None:
-            left = self._total - int(self._measure_by_shell.sum())
-            return left * int(table[(self._frontier + 1) - scale * self._period])
-        measure, units = self._rest.beyond(self._frontier)
-        shell, place = np.divmod(units, self._period)
-        shift = np.minimum(shell - scale, 62)
-        heavy = measure * table[place]
-        return sum((-(-heavy >> shift)).tolist())
-
-    def _location(self, dart: int, scale: int) -> int:
+    def _vertex(self, dart: int, scale: int) -> int:
         sampler = self._sampler
         dist, _, _, _, order, state = sampler._space
-        for shell, part in enumerate(self._by_shell):
-            length = int(part) << (scale - shell)
+        for shell, part in enumerate(self._shells[0].tolist()):
+            length = part << (scale - shell)
             if dart < length:
-                vertex = kernels.find_in_shell(
-                    dist, order, int(state[kernels.SETTLED]), sampler.part.measure, sampler._weights.table, shell,
-                    dart >> (scale - shell),
+                return int(
+                    kernels.find_in_shell(
+                        dist, order, int(state[kernels.SETTLED]), sampler.part.measure, sampler._weights.table, shell,
+                        dart >> (scale - shell),
+                    )
                 )  # fmt: skip
-                return int(sampler.part.number(np.array([vertex]))[0])
             dart -= length
         raise AssertionError("the dart lies on the settled part of the line")

@@ -128,15 +128,14 @@ class SharedSampler(Sampler):
 
     def _one(self, line: Line, x: int, away: int, ceil: int, rng: RandomSource) -> int:
         while True:
-            report = line.throw(rng)
-            if away == 0:
-                return report
-            near, frontier = line.distances
+            z = line.throw(rng)
             part, graph = self.part, self.part.graph
-            z = part.local(report)
+            if away == 0:
+                return part.number(z)
+            near, frontier = line.distances
             most = int(near[z]) + away
             keep = threshold(self._weights, ceil, int(near[z]), most, rng)
             if keep >= most or kernels.within(
                 graph.start, graph.index, graph.weight, near, frontier, away, part.local(x), z, keep, *self._within
             ):
-                return report
+                return part.number(z)

@@ -26,7 +26,7 @@ from ..levels import UNREACHABLE
 from .graph import Graph
 from .measures import measure_digest
 
-__all__ = ["Blocks", "OnePart", "Part", "Parts", "Rest", "reach_of", "require_reach"]
+__all__ = ["Blocks", "OnePart", "Part", "Parts", "reach_of", "require_reach"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,33 +39,6 @@ class Blocks:
     slope: float
     block: IndexArray
     at: FloatArray
-
-
-class Rest:
-    """What one search has not settled yet, block by block."""
-
-    def __init__(self, blocks: Blocks, measure: IntArray) -> None:
-        self._blocks, self._measure = blocks, measure
-        self._left = blocks.units.copy()
-        self._low, self._high = np.full(2, np.inf), np.full(2, -np.inf)
-
-    def touch(self, vertices: IndexArray) -> None:
-        """These locations have been seen."""
-        at = self._blocks.at[:, vertices]
-        self._low = np.minimum(self._low, at.min(axis=1, initial=np.inf))
-        self._high = np.maximum(self._high, at.max(axis=1, initial=-np.inf))
-
-    def settle(self, vertices: IndexArray) -> None:
-        """The distances of these locations are known."""
-        np.subtract.at(self._left, self._blocks.block[vertices], self._measure[vertices])
-
-    def beyond(self, frontier: int) -> tuple[IntArray, IntArray]:
-        """(units of measure, least distance) of what is not settled in each block."""
-        low_y, high_y, low_x, high_x = self._blocks.box.T
-        up = np.maximum(np.maximum(self._low[0] - high_y, low_y - self._high[0]), 0.0)
-        across = np.maximum(np.maximum(self._low[1] - high_x, low_x - self._high[1]), 0.0)
-        away = np.floor(self._blocks.slope * np.hypot(up, across) * (1 - 2.0**-40)).astype(np.int64)
-        return self._left, frontier + 1 + away
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,13 +59,13 @@ class Part:
         """The same for many."""
         return numbers if self.numbers is None else np.searchsorted(self.numbers, numbers)
 
-    def number(self, vertices: IntArray) -> IntArray:
-        """The numbers in the map of locations here."""
-        return vertices if self.numbers is None else self.numbers[vertices]
+    def number(self, vertex: int) -> int:
+        """The number in the map of a location here."""
+        return vertex if self.numbers is None else int(self.numbers[vertex])
 
-    def sees(self, vertex: int, units: int) -> bool:
-        """Whether all distances up to `units` from a location are those of the whole map."""
-        return self.reach is None or units < self.reach[vertex]
+    def sees(self, vertex: int) -> int:
+        """Up to how many units all distances from a location are those of the whole map."""
+        return 2**62 if self.reach is None else int(self.reach[vertex]) - 1
 
     @cached_property
     def _components(self) -> tuple[IntArray, IntArray]:
