@@ -78,10 +78,10 @@ def test_it_is_said_once_that_kernels_are_compiled_and_not_when_they_were_before
     script = """
 import numpy as np
 from geoelastic import _kernels as kernels
-from geoelastic._kernels import _compile, balls
+from geoelastic._kernels import _compile
 _compile.LONG = 0.0
 kernels.when_compiling(lambda: print("compiling"))
-balls.exponentials(np.zeros(2)); balls.exponentials(np.zeros(2, np.float32))
+kernels.block_sums(np.zeros(2)); kernels.block_sums(np.zeros(2, np.float32))
 """
     assert run(script, tmp_path).split() == ["compiling"]
     assert run(script, tmp_path).split() == []
@@ -91,17 +91,15 @@ balls.exponentials(np.zeros(2)); balls.exponentials(np.zeros(2, np.float32))
 def test_an_array_that_must_not_be_written_is_no_second_compilation():
     fixed = np.array([0.0, 1.0])
     fixed.setflags(write=False)
-    from geoelastic._kernels.balls import exponentials
-
-    assert np.allclose(exponentials(fixed), np.exp(fixed))
-    before = len(exponentials.compiled.signatures)
-    exponentials(np.array([2.0]))
-    assert len(exponentials.compiled.signatures) == before
+    assert kernels.block_sums(fixed).tolist() == [1.0]
+    before = len(kernels.block_sums.compiled.signatures)
+    assert kernels.block_sums(np.array([2.0])).tolist() == [2.0]
+    assert len(kernels.block_sums.compiled.signatures) == before
     assert kernels.when_compiling is _compile.when_compiling
 
 
 @jit
-def test_a_build_compiles_every_kernel_for_one_combination_of_types_only(tmp_path):
+def test_a_build_compiles_few_kernels_and_each_for_one_combination_of_types_only():
     script = """
 import numpy as np
 import geoelastic as ge
@@ -112,7 +110,7 @@ metric = ge.build_metric(ge.Mass.from_array(cells, cell_m=100, origin=(48.8, 2.3
 modules = [value for value in vars(_kernels).values() if hasattr(value, "__file__")]
 known = {k.__name__: k for m in modules for k in vars(m).values() if isinstance(k, _compile.Kernel)}
 done = {name: len(k.compiled.signatures) for name, k in known.items() if "compiled" in vars(k)}
-assert metric.relief is not None and len(done) > 4, done
+assert metric.relief is not None and 4 < len(done) < 32, done  # each takes a newcomer a third of a second
 print([name for name, number in done.items() if number > 1])
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

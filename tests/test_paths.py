@@ -96,9 +96,9 @@ def test_laws_of_a_metric(case):
 def test_sources_that_share_a_search_have_the_distances_of_their_own(case, limit):
     n, edges = case
     graph, d = make(n, edges), floyd_warshall(n, edges)
-    space = kernels.bounded_workspace(n, graph.index.size, graph.buckets)
     sources = np.random.default_rng(limit).integers(0, n, 1 + 3 * limit).astype(np.int32)[: kernels.TOGETHER]
     for kind in (np.uint16, np.uint32):
+        space = kernels.bounded_workspace(n, graph.index.size, graph.buckets, kind)
         region, rows = kernels.bounded_paths(graph.start, graph.index, graph.weight, sources, limit + 1, kind, *space)
         assert sorted(region) == [v for v in range(n) if any(d[s][v] <= limit for s in sources)]
         for v, row in zip(region, rows.reshape(-1, kernels.TOGETHER), strict=True):

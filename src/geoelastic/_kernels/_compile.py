@@ -6,7 +6,8 @@ whose work is bounded by the length of their arrays (`small`) are plain Python f
 not even imported. What a kernel does is the same either way, to the bit: its numbers are whole numbers.
 
 Compiled code is made for types of arguments. Two types of the same numbers (an array that may be written and one that
-may not; whole numbers of 32 and 64 bits) would be two compilations, so a kernel sees one of them only.
+may not; whole numbers of 32 and 64 bits) would be two compilations, so a kernel sees one of them only. Every way of
+making an array is compiled, too, for each kernel once more: so numpy makes the arrays that a kernel needs (`room`).
 """
 
 import functools
@@ -30,10 +31,11 @@ _within = threading.local()  # .plain: Python is inside a kernel
 
 
 class Kernel:
-    """A function of arrays and numbers. `small`: the number of elements up to which Python may read it."""
+    """A function of arrays and numbers. `small`: the number of elements up to which Python may read it. `room`: what
+    makes of its arguments those that Python need not give, the last ones; other kernels do not call such a kernel."""
 
-    def __init__(self, function, small=0):
-        self._function, self._small = function, small
+    def __init__(self, function, small=0, room=None):
+        self._function, self._small, self._room = function, small, room
         self._own = function.__name__.startswith("_")
         functools.update_wrapper(self, function)
 
@@ -45,9 +47,10 @@ class Kernel:
     def __call__(self, *arguments):
         if getattr(_within, "plain", False) or self._own:
             return self._function(*arguments)
+        room = () if self._room is None else self._room(*arguments)
         if self._small and _spent < PATIENCE and "compiled" not in self.__dict__ and self._is_small(arguments):
-            return self._read(arguments)
-        return self.compiled(*[_usual(argument) for argument in arguments])
+            return self._read((*arguments, *room))
+        return self.compiled(*[_usual(argument) for argument in arguments], *room)
 
     def _is_small(self, arguments):
         return sum(part.size for part in arguments if isinstance(part, np.ndarray)) <= self._small
@@ -63,9 +66,9 @@ class Kernel:
             _spent += time.thread_time() - begin
 
 
-def kernel(function=None, *, small=0):
+def kernel(function=None, *, small=0, room=None):
     """The decorator: ``@kernel``, or ``@kernel(small=2**16)``."""
-    return Kernel(function) if function is not None else functools.partial(Kernel, small=small)
+    return Kernel(function) if function is not None else functools.partial(Kernel, small=small, room=room)
 
 
 def compile_at_once() -> None:

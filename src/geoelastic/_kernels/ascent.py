@@ -59,16 +59,19 @@ def _both_ways(start, index):
     return there, back[there]
 
 
-@kernel
-def rise_limits(start, index, weight, mass, buckets, table, sources):
+def _rise_room(start, index, weight, mass, buckets, table, sources):
+    n = start.size - 1
+    return _tree_workspace(n, index.size, buckets), np.empty(n, np.int32), np.full(index.size, STAYS, np.int32)
+
+
+@kernel(room=_rise_room)
+def rise_limits(start, index, weight, mass, buckets, table, sources, space, slack, limit):
     """For each arc, the least (due level of y) / (distance of y) over all sources and all y behind it in the source's
     tree, rounded down; or STAYS or LONGER."""
-    space = _tree_workspace(start.size - 1, index.size, buckets)
     dist, parent, via, order = space[0], space[1], space[2], space[3]
-    slack = np.empty(start.size - 1, np.int32)
-    limit = np.full(index.size, STAYS, np.int32)
     top = np.int64(table.size - 1)
-    for source in sources:
+    for s in range(sources.size):
+        source = np.int64(sources[s])
         count, entries = _grow_tree(start, index, weight, mass, source, top, table[top], *space)
         inside, due = np.int64(0), np.int64(0)
         for k in range(count):
@@ -89,41 +92,38 @@ def rise_limits(start, index, weight, mass, buckets, table, sources):
     return limit
 
 
-@kernel
-def shorten_paths(start, index, full, mass, buckets, table, sources):
+def shorten_paths(start: Any, index: Any, full: Any, mass: Any, buckets: Any, table: Any, sources: Any) -> Any:
     """From each source in turn, as long as its ball falls short of the table: one path that ends just too late is made
     short enough, edge by edge in proportion. Edges begin at their `full` weight. Returns the rise of each pair i < j,
     in the order of the rows, and which sources still fall short.
     """
+    there, back = _both_ways(start, index)
+    twin = np.empty(index.size, np.int64)
+    twin[there], twin[back] = back, there
+    rise, short = np.full(index.size, 1 << RISE_BITS, np.uint8), np.zeros(sources.size, np.bool_)
     space = _tree_workspace(start.size - 1, index.size, buckets)
-    weight, twin = full.copy(), _twins(start, index)
-    rise = np.empty(index.size, np.uint8)
-    for a in range(index.size):
-        rise[a] = 1 << RISE_BITS
-    short = np.zeros(sources.size, np.bool_)
+    shorten(start, index, full, mass, table, sources, full.copy(), twin, rise, short, space)
+    return rise[there], short
+
+
+@kernel
+def shorten(start, index, full, mass, table, sources, weight, twin, rise, short, space):
+    """`shorten_paths`, which gives it `weight`, `rise` and `short` as they are before, and each arc's other way."""
     top = np.int64(table.size - 1)
     for s in range(sources.size):
-        while True:
-            count, entries = _grow_tree(start, index, weight, mass, sources[s], top, table[top], *space)
-            due = _first_missed(mass, table, space[0], space[3], count)
+        source, due, wide = np.int64(sources[s]), top, False
+        while True:  # twice for every path: as far as the table asks, and if that is too little, beyond
+            far, enough = (np.int64(due * _BEYOND), np.int64(2**62)) if wide else (top, table[top])
+            count, entries = _grow_tree(start, index, weight, mass, source, far, enough, *space)
+            if wide:
+                end = _cheapest(mass, space[0], space[3], count, due)
+                short[s] = end < 0 or not _shorten(end, due, full, weight, rise, twin, space[0], space[1], space[2])
+            else:
+                due = _first_missed(mass, table, space[0], space[3], count)
             _clear_tree(entries, *space)
-            if due > top:
+            if due > top or short[s]:
                 break
-            far = np.int64(due * _BEYOND)
-            count, entries = _grow_tree(start, index, weight, mass, sources[s], far, np.int64(2**62), *space)
-            end = _cheapest(mass, space[0], space[3], count, due)
-            arrived = end >= 0 and _shorten(end, due, full, weight, rise, twin, space[0], space[1], space[2])
-            _clear_tree(entries, *space)
-            if not arrived:
-                short[s] = True
-                break
-    of_pair, pair = np.empty(index.size // 2, np.uint8), 0
-    for i in range(start.size - 1):
-        for a in range(start[i], start[i + 1]):
-            if index[a] > i:
-                of_pair[pair] = rise[a]
-                pair += 1
-    return of_pair, short
+            wide = not wide
 
 
 @kernel
@@ -158,19 +158,6 @@ def _shorten(end, due, full, weight, rise, twin, dist, parent, via):
 
 
 @kernel
-def _twins(start, index):
-    """Each arc's other direction."""
-    met = start[:-1].copy()
-    twin = np.empty(index.size, np.int64)
-    for i in range(start.size - 1):
-        for a in range(met[i], start[i + 1]):
-            b = met[index[a]]
-            twin[a], twin[b] = b, a
-            met[index[a]] += 1
-    return twin
-
-
-@kernel
 def _first_missed(mass, table, dist, order, count):
     """The first level that a ball does not cover; the table's size if there is none."""
     inside, due = np.int64(0), np.int64(0)
@@ -183,7 +170,6 @@ def _first_missed(mass, table, dist, order, count):
     return due
 
 
-@kernel
 def _tree_workspace(vertices, arcs, buckets):
     """Arrays of a search that remembers its ways: dist, parent, via (the arc from the parent), order, and the queue's
     head, entry_vertex, entry_next."""
@@ -192,7 +178,7 @@ def _tree_workspace(vertices, arcs, buckets):
         np.empty(vertices, np.int32),
         np.empty(vertices, np.int32),
         np.empty(vertices, np.int32),
-        np.full(buckets, np.int32(-1), np.int32),
+        np.full(buckets, -1, np.int32),
         np.empty(arcs + 1, np.int32),
         np.empty(arcs + 1, np.int32),
     )

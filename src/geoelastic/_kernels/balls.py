@@ -42,44 +42,59 @@ def shrink_factors(
     costs the others. Returns the factors (1 where nothing falls short) and which sources fall short.
     """
     least, move = balls(start, index, weight, mass, buckets, table, sources, int(table[-1]), exponent, kind)
-    return exponentials(move), least < 1.0
+    return _exponentials(move), least < 1.0
 
 
-@kernel
-def exponentials(values):
+def _exponentials(values):
     """e^value of each: the C library's, which unlike numpy's does not depend on the processor."""
-    out = np.empty(values.size, np.float64)
-    for k in range(values.size):
-        out[k] = math.exp(values[k])
+    out = np.ones(values.size, np.float64)
+    moved = np.flatnonzero(values)
+    out[moved] = [math.exp(value) for value in values[moved].tolist()]
     return out
 
 
-@kernel
-def balls(start, index, weight, mass, buckets, table, sources, enough, exponent, kind):
+def _balls_room(start, index, weight, mass, buckets, table, sources, enough, exponent, kind):
+    n, digit = start.size - 1, max((int(table.size - 1).bit_length() + 1) // 2, 1)  # two digits are the last level
+    return (
+        *bounded_workspace(n, index.size, buckets, kind),
+        np.empty(n, np.int32),
+        np.empty(n, np.int32),
+        np.empty(n + 1, np.int32),
+        np.empty((1 << digit) + 1, np.uint32),
+        np.empty((1 << digit) + 1, np.uint32),
+        digit,
+        np.empty(sources.size, np.float64),
+        np.zeros(n, np.float64),
+    )
+
+
+@kernel(room=_balls_room)
+def balls(
+    start, index, weight, mass, buckets, table, sources, enough, exponent, kind,
+    space, number, nothing, edges, due, row, near, away, some, low, high, digit, least, move,
+):  # fmt: skip
     """Least ratios of all sources, and the logarithms of the factors by which vertices are to shrink.
 
     A search alone stops once its mass is `enough`: from there on, every ratio is at least enough / table[-1].
     """
-    n, top = start.size - 1, np.int64(table.size - 1)
-    space, number = bounded_workspace(n, index.size, buckets)
-    near, away, some = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n + 1, np.int32)
-    digit = np.uint64(1)
-    while (1 << 2 * digit) <= top:
-        digit += np.uint64(1)
-    least, move = np.empty(sources.size, np.float64), np.zeros(n, np.float64)
-    first = 0
+    top = np.int64(table.size - 1)
+    first = np.int64(0)
     while first < sources.size:
-        group = close_by(sources[first:], TOGETHER, CLOSE, FEW)
-        if group.size == 1:
-            count = _alone(start, index, weight, mass, group[0], top, enough, space, near, away)
+        many = close_by(sources, first, TOGETHER, CLOSE, FEW)
+        if many == 1:
+            count = _alone(start, index, weight, mass, np.int64(sources[first]), top, enough, space, near, away)
             least[first] = _look(mass, near, away, count, table, exponent, move)
         else:
-            region, rows = bounded_paths(start, index, weight, group, top + 1, kind, space, number)
-            columns = _columns(rows, region.size)
-            for lane in range(group.size):
-                count = _by_distance(region, columns[lane], top, digit, some, near, away)
+            group = sources[first : first + many]
+            region, rows = bounded_paths(
+                start, index, weight, group, top + 1, kind, space, number, nothing, edges, due, row
+            )
+            columns = _columns(rows, region.size, kind)
+            for lane in range(many):
+                distance = columns[lane * region.size : (lane + 1) * region.size]
+                count = _by_distance(region, distance, top, np.uint64(digit), some, low, high, near, away)
                 least[first + lane] = _look(mass, near, away, count, table, exponent, move)
-        first += group.size
+        first += many
     return least, move
 
 
@@ -97,25 +112,26 @@ def _alone(start, index, weight, mass, source, top, enough, space, near, away):
 
 
 @kernel
-def _columns(rows, many):
-    """Rows of TOGETHER lanes, end to end, as one row a lane."""
-    columns = np.empty((TOGETHER, many), rows.dtype)
+def _columns(rows, many, kind):
+    """Rows of TOGETHER lanes, end to end, as one row a lane, end to end."""
+    columns = np.empty(rows.size, kind)
     for left in range(0, TOGETHER, STRIP):
         for k in range(np.uint64(many)):
             at = k * np.uint64(TOGETHER) + np.uint64(left)
             for lane in range(np.uint64(STRIP)):
-                columns[np.uint64(left) + lane, k] = rows[at + lane]
+                columns[(np.uint64(left) + lane) * np.uint64(many) + k] = rows[at + lane]
     return columns
 
 
 @kernel
-def _by_distance(region, distance, top, digit, some, near, away):
+def _by_distance(region, distance, top, digit, some, low, high, near, away):
     """Fill `near` and `away` with the region's vertices up to `top` by distance. Returns their number.
 
-    Sorted by two digits of so many bits, the lower one first; `some` is room for what is in between.
+    Sorted by two digits of so many bits, the lower one first; `some`, `low` and `high` are room for what is in between.
     """
     mask = np.uint64((1 << digit) - 1)
-    low, high = np.zeros(2 << digit, np.uint32), np.zeros(2 << digit, np.uint32)
+    for k in range(low.size):
+        low[k] = high[k] = 0
     count = np.uint64(0)
     for k in range(np.uint64(region.size)):
         some[count] = k
@@ -145,16 +161,8 @@ def _by_distance(region, distance, top, digit, some, near, away):
 
 @kernel
 def _look(mass, near, away, count, table, exponent, move):
-    """The least ratio of one ball; if it falls short, `move` is lowered in it."""
-    ratio, level = _least_ratio(mass, near, away, count, table)
-    if ratio < 1.0 and exponent > 0.0:
-        _shrink(near, away, count, ratio, level, exponent, move)
-    return ratio
-
-
-@kernel
-def _least_ratio(mass, near, away, count, table):
-    """Walk the jumps of m(B_D): just before each jump the ball is as light, for its level, as it gets."""
+    """The least ratio of one ball; if it falls short, `move`, the logarithm of a factor, is lowered in it."""
+    # the jumps of m(B_D): just before each the ball is as light, for its level, as it gets
     inside = np.int64(0)
     at = np.int64(0)
     least = np.inf
@@ -171,15 +179,11 @@ def _least_ratio(mass, near, away, count, table):
     top = table.size - 1
     if table[top] > 0 and inside / table[top] <= least:
         least, level = inside / table[top], top
-    return least, level
-
-
-@kernel
-def _shrink(near, away, count, ratio, level, exponent, move):
-    """Lower `move`, the logarithm of a factor, around a source whose ratio is below 1 at `level`."""
-    at_radius = exponent * math.log(max(min(ratio, ALMOST_ONE), 1e-9))
-    for k in range(count):
-        if away[k] > level + 1:
-            break
-        part = max(away[k] / (level + 1), NEAREST)
-        move[near[k]] = min(move[near[k]], max(at_radius / (part * part), MOST))
+    if least < 1.0 and exponent > 0.0:
+        at_radius = exponent * math.log(max(min(least, ALMOST_ONE), 1e-9))
+        for k in range(count):
+            if away[k] > level + 1:
+                break
+            part = max(away[k] / (level + 1), NEAREST)
+            move[near[k]] = min(move[near[k]], max(at_radius / (part * part), MOST))
+    return least

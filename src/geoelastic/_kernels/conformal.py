@@ -5,8 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from ._compile import kernel
-
 #: Fractional bits of a local scale, which is in level units per half cell; lengths have 8 (see `layout`).
 SCALE_BITS = 8
 SHIFT = 8 + SCALE_BITS + 1
@@ -20,22 +18,12 @@ def conformal_weights(start: Any, index: Any, length: Any, scale: Any) -> Any:
     return ((length * both) >> SHIFT).astype(np.int32)
 
 
-@kernel
-def share(start, index, value):
+def share(start: Any, index: Any, value: Any) -> Any:
     """Each vertex's value averaged with the mean of its neighbours' values; NaN is unknown, and 0 where nothing is
     known."""
-    out = np.zeros(value.size, np.float64)
-    for i in range(start.size - 1):
-        total = 0.0
-        known = 0
-        for a in range(start[i], start[i + 1]):
-            if not np.isnan(value[index[a]]):
-                total += value[index[a]]
-                known += 1
-        if known > 0 and not np.isnan(value[i]):
-            out[i] = (total / known + value[i]) / 2
-        elif known > 0:
-            out[i] = total / known
-        elif not np.isnan(value[i]):
-            out[i] = value[i]
-    return out
+    unknown = np.isnan(value)
+    own, there = np.where(unknown, 0.0, value), np.repeat(np.arange(value.size), np.diff(start))
+    total = np.bincount(there, own[index], minlength=value.size)  # adds in the order of the rows
+    known = np.bincount(there, ~unknown[index], minlength=value.size)
+    around = np.divide(total, known, out=own.copy(), where=known > 0)
+    return np.where(unknown, around, np.where(known > 0, (around + own) / 2, own))

@@ -11,27 +11,34 @@ they add nothing.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ._compile import kernel
 
 __all__ = ["coverage"]
 
+#: Cells of boxes that are looked at in one go: what is found among them has room.
+_AT_ONCE = 2**22
+
 
 @kernel
 def _add_part(buffer, row, xa, xb, dy, cols):
-    """One part of an edge inside one row, from xa to xb, signed height dy, split at the columns."""
+    """One part of an edge inside one row, from xa to xb, signed height dy, split at the columns. Rows of the buffer are
+    one longer than there are columns."""
+    begin = row * (cols + 1)
     if xa > xb:
         xa, xb = xb, xa
     width = xb - xa
     if xb <= 0.0:
-        buffer[row, 0] += dy
+        buffer[begin] += dy
         return
     if xa >= cols:
         return
     if xa < 0.0:
         left = dy * (-xa / width)
-        buffer[row, 0] += left
+        buffer[begin] += left
         dy -= left
         xa = 0.0
         width = xb
@@ -43,16 +50,16 @@ def _add_part(buffer, row, xa, xb, dy, cols):
     last = min(int(np.ceil(xb)) - 1, cols - 1)
     if last <= first:
         f = 0.5 * (xa + xb) - first
-        buffer[row, first] += dy * (1.0 - f)
-        buffer[row, first + 1] += dy * f
+        buffer[begin + first] += dy * (1.0 - f)
+        buffer[begin + first + 1] += dy * f
         return
     for col in range(first, last + 1):
         a = max(xa, float(col))
         b = min(xb, float(col + 1))
         part = dy * ((b - a) / width)
         f = 0.5 * (a + b) - col
-        buffer[row, col] += part * (1.0 - f)
-        buffer[row, col + 1] += part * f
+        buffer[begin + col] += part * (1.0 - f)
+        buffer[begin + col + 1] += part * f
 
 
 @kernel
@@ -76,33 +83,9 @@ def _add_edge(buffer, x0, y0, x1, y1, sign, rows, cols):
             _add_part(buffer, row, xa, xb, sign * (b - a), cols)
 
 
-@kernel
-def _box(x, y, begin, end, rows, cols):
-    """Rows and columns that points begin..end may touch, inside the grid: (row, row past, col, col past)."""
-    x_lo = x_hi = x[begin]
-    y_lo = y_hi = y[begin]
-    for i in range(begin, end):
-        x_lo = min(x_lo, x[i])
-        x_hi = max(x_hi, x[i])
-        y_lo = min(y_lo, y[i])
-        y_hi = max(y_hi, y[i])
-    r0 = int(min(max(np.floor(y_lo), 0.0), float(rows)))
-    r1 = int(min(max(np.ceil(y_hi), 0.0), float(rows)))
-    c0 = int(min(max(np.floor(x_lo), 0.0), float(cols)))
-    c1 = int(min(max(np.ceil(x_hi), 0.0), float(cols)))
-    return r0, r1, c0, c1
-
-
-@kernel
-def _grow(old, used):
-    new = np.empty(2 * old.size, old.dtype)
-    for k in range(used):  # assigning a slice would have numba compile the message of an error, too: a second
-        new[k] = old[k]
-    return new
-
-
-@kernel
-def coverage(x, y, ring_start, area_start, ring_sign, rows, cols, least):
+def coverage(
+    x: Any, y: Any, ring_start: Any, area_start: Any, ring_sign: Any, rows: int, cols: int, least: float
+) -> Any:
     """(area index, cell index, covered cells) of every cell of which an area covers more than `least` cells.
 
     `x`, `y`: float64 corners of all rings one after the other (closed: the last corner repeats the first), in cells
@@ -111,19 +94,45 @@ def coverage(x, y, ring_start, area_start, ring_sign, rows, cols, least):
     that runs counter-clockwise or a hole that runs clockwise), else -1. Cells are numbered row by row from the south-
     west.
     """
-    area_out = np.empty(1024, np.int64)
-    cell_out = np.empty(1024, np.int64)
-    part_out = np.empty(1024, np.float64)
-    used = np.int64(0)  # a plain 0 is a type of its own at first, for which `_grow` would be compiled once more
-    for area in range(area_start.size - 1):
-        begin, end = ring_start[area_start[area]], ring_start[area_start[area + 1]]
-        if begin == end:
-            continue
-        r0, r1, c0, c1 = _box(x, y, begin, end, rows, cols)
+    box = _boxes(x, y, ring_start[area_start], rows, cols)
+    room = (box[:, 1] - box[:, 0]) * (box[:, 3] - box[:, 2])
+    buffer = np.zeros(int((room + box[:, 1] - box[:, 0]).max(initial=0)))
+    found, first = [], 0
+    while first < len(box):
+        last = max(first + 1, int(np.searchsorted(np.cumsum(room[first:]), _AT_ONCE, side="right")) + first)
+        most = int(room[first:last].sum())
+        out = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.float64)
+        used = add_areas(x, y, ring_start, area_start, ring_sign, box, cols, least, first, last, buffer, *out)
+        found.append([part[:used] for part in out])
+        first = last
+    if not found:
+        return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float64)
+    return tuple(np.concatenate(parts) for parts in zip(*found, strict=True))
+
+
+def _boxes(x, y, first_corner, rows, cols):
+    """Rows and columns that each area may touch, inside the grid: (row, row past, col, col past)."""
+    box = np.zeros((first_corner.size - 1, 4), np.int64)
+    some = np.flatnonzero(np.diff(first_corner))
+    for at, of, size in ((0, y, rows), (2, x, cols)):
+        for side, extreme, rounded in ((at, np.minimum, np.floor), (at + 1, np.maximum, np.ceil)):
+            if some.size:
+                reached = extreme.reduceat(of[: first_corner[-1]], first_corner[some])
+                box[some, side] = np.nan_to_num(np.clip(rounded(reached), 0, size))  # what is nowhere has no cells
+    return box
+
+
+@kernel
+def add_areas(
+    x, y, ring_start, area_start, ring_sign, box, cols, least, first, last, buffer, area_out, cell_out, part_out
+):
+    """Cells that the areas from `first` to `last` cover. `buffer` is room for a box and one more column, all 0."""
+    used = 0
+    for area in range(first, last):
+        r0, r1, c0, c1 = box[area, 0], box[area, 1], box[area, 2], box[area, 3]
         height, width = r1 - r0, c1 - c0
         if height <= 0 or width <= 0:
             continue
-        buffer = np.zeros((height, width + 1))
         for ring in range(area_start[area], area_start[area + 1]):
             for i in range(ring_start[ring], ring_start[ring + 1] - 1):
                 _add_edge(
@@ -131,17 +140,13 @@ def coverage(x, y, ring_start, area_start, ring_sign, rows, cols, least):
                 )
         for row in range(height):
             covered = 0.0
-            for col in range(width):
-                covered += buffer[row, col]
-                if covered > least:
-                    if used == area_out.size:
-                        area_out, cell_out, part_out = (
-                            _grow(area_out, used),
-                            _grow(cell_out, used),
-                            _grow(part_out, used),
-                        )
+            for col in range(width + 1):
+                at = row * (width + 1) + col
+                covered += buffer[at]
+                buffer[at] = 0.0
+                if col < width and covered > least:
                     area_out[used] = area
                     cell_out[used] = (r0 + row) * cols + c0 + col
                     part_out[used] = covered
                     used += 1
-    return area_out[:used].copy(), cell_out[:used].copy(), part_out[:used].copy()
+    return used

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ._compile import kernel
@@ -47,8 +49,7 @@ def _digits(text, i, value):
     return value, i
 
 
-@kernel
-def parse_lines(text, count):
+def parse_lines(text: Any, count: int) -> Any:
     """Objects as libosmium writes them: ``n1 Ta=b x1.5 y2`` and ``w2 Ta=b Nn1x1.5y2,n3xy``, other fields between.
 
     `text`: uint8, `count` whole lines. Returns number and whether it is a way of each object; first letter of the tags
@@ -58,9 +59,17 @@ def parse_lines(text, count):
     number, way = np.zeros(count, np.int64), np.zeros(count, np.bool_)
     tag_start, tags = np.zeros(count + 1, np.int32), np.empty_like(text)
     start, most = np.zeros(count + 1, np.int64), text.size // 5  # the shortest is n1xy and a comma
-    ref, x, y = np.empty(most, np.int64), np.empty(most, np.float64), np.empty(most, np.float64)
+    ref, (x, y) = np.empty(most, np.int64), np.empty((2, most), np.float64)
+    newest = read_lines(text, number, way, tag_start, tags, start, ref, x, y)
+    t, n = tag_start[-1], start[-1]
+    return number, way, tag_start, tags[:t], start, ref[:n], x[:n], y[:n], newest
+
+
+@kernel
+def read_lines(text, number, way, tag_start, tags, start, ref, x, y):
+    """Fill all that `parse_lines` returns but for the latest date of change, which is returned."""
     i, n, t, newest = 0, 0, 0, np.int64(0)
-    for k in range(count):
+    for k in range(number.size):
         way[k] = text[i] == _WAY
         number[k], i = _digits(text, i + 1, np.int64(0))
         while text[i] != _END:
@@ -90,4 +99,4 @@ def parse_lines(text, count):
             while text[i] > _BLANK:
                 i += 1
         tag_start[k + 1], start[k + 1], i = t, n, i + 1
-    return number, way, tag_start, tags[:t], start, ref[:n], x[:n], y[:n], newest
+    return newest

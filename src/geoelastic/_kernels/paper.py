@@ -21,10 +21,18 @@ def _first_lacking(table, mass):
     return low
 
 
-@kernel
+def _paper_room(start, index, weight, mass, buckets, table, sources, level, pointer, cap, *_):
+    return (
+        workspace(start.size - 1, index.size + cap, buckets),
+        np.full((sources.size, cap), -1, np.int32),
+        np.zeros((sources.size, cap), np.int32),
+    )
+
+
+@kernel(room=_paper_room)
 def paper_pass(
     start, index, weight, mass, buckets, table, sources, level, pointer, cap, literal,
-    owner, row, col, size, fence, ring_row, ring_col,
+    owner, row, col, size, fence, ring_row, ring_col, space, chosen, at_level,
 ):  # fmt: skip
     """For each source: raise its level l_x as far as its ball allows and add an edge, at most `cap` times.
 
@@ -34,11 +42,9 @@ def paper_pass(
     and levels of the edges added, -1 where there is none.
     """
     top = table.size - 1
-    dist, head, entry_vertex, entry_next, order, state = workspace(start.size - 1, index.size + cap, buckets)
-    chosen = np.full((sources.size, cap), -1, np.int32)
-    at_level = np.zeros((sources.size, cap), np.int32)
+    dist, head, entry_vertex, entry_next, order, state = space
     for k in range(sources.size):
-        x = sources[k]
+        x = np.int64(sources[k])
         begin(x, dist, head, entry_vertex, entry_next, state)
         reach = np.int64(level[x])
         for edge in range(cap):

@@ -6,6 +6,8 @@ an entry whose distance has been improved since is recognised as stale when it i
 order of distance and can be continued, so that a sampler expands only as far as a draw needs.
 """
 
+from typing import Any
+
 import numpy as np
 
 from ._compile import kernel
@@ -19,13 +21,12 @@ SMALL = 2**21
 DISTANCE, ENTRIES, SETTLED, LIVE, MASS = 0, 1, 2, 3, 4
 
 
-@kernel(small=SMALL)
-def workspace(vertices, arcs, buckets):
+def workspace(vertices: Any, arcs: Any, buckets: Any) -> Any:
     """Arrays of one search: dist, head, entry_vertex, entry_next, order, state. `buckets`: a power of two > every
     weight."""
     return (
         np.full(vertices, UNREACHABLE, np.int32),
-        np.full(buckets, np.int32(-1), np.int32),
+        np.full(buckets, -1, np.int32),
         np.empty(arcs + 1, np.int32),
         np.empty(arcs + 1, np.int32),
         np.empty(vertices, np.int32),
@@ -89,16 +90,16 @@ def expand(start, index, weight, mass, dist, head, entry_vertex, entry_next, ord
 
 
 @kernel
-def close_by(sources, most, span, few):
-    """The first sources that can share a search, at most so many, their numbers less than `span` apart: numbers follow
-    the ground. Only the first if they are fewer than `few`, for which a search each is quicker."""
-    count = 1
-    while count < min(sources.size, most) and abs(sources[count] - sources[0]) < span:
-        count += 1
-    return sources[:count] if count >= few else sources[:1]
+def close_by(sources, first, most, span, few):
+    """How many sources from the first on can share a search, at most so many, their numbers less than `span` apart:
+    numbers follow the ground. One if they are fewer than `few`, for which a search each is quicker."""
+    end = first + 1
+    while end < sources.size and end - first < most and abs(sources[end] - sources[first]) < span:
+        end += 1
+    return end - first if end - first >= few else np.int64(1)
 
 
-@kernel
+@kernel(small=SMALL)
 def insert(vertex, distance, dist, head, entry_vertex, entry_next, state):
     """Queue a vertex at a distance not below the current one, as if the source had an edge to it."""
     if distance < dist[vertex]:
@@ -122,26 +123,16 @@ def clear(dist, head, entry_vertex, state):
         dist[entry_vertex[e]] = UNREACHABLE
 
 
-@kernel(small=SMALL)
-def distances(start, index, weight, buckets, source, limit):
+def distances(start: Any, index: Any, weight: Any, buckets: Any, source: Any, limit: Any) -> Any:
     """Distances from one source up to `limit`; UNREACHABLE elsewhere."""
-    dist, head, entry_vertex, entry_next, order, state = workspace(start.size - 1, index.size, buckets)
-    mass = np.zeros(start.size - 1, np.int64)
-    begin(source, dist, head, entry_vertex, entry_next, state)
-    expand(
-        start, index, weight, mass, dist, head, entry_vertex, entry_next, order, state, limit, limit, np.int64(2**62)
-    )
-    return dist
+    return distances_from_any(start, index, weight, buckets, (source,), limit)
 
 
-@kernel(small=SMALL)
-def distances_from_any(start, index, weight, buckets, sources, limit):
+def distances_from_any(start: Any, index: Any, weight: Any, buckets: Any, sources: Any, limit: Any) -> Any:
     """Distances from the nearest of several sources up to `limit`; UNREACHABLE elsewhere."""
-    dist, head, entry_vertex, entry_next, order, state = workspace(start.size - 1, index.size + sources.size, buckets)
-    mass = np.zeros(start.size - 1, np.int64)
+    space = workspace(start.size - 1, index.size + len(sources), buckets)
+    dist, head, entry_vertex, entry_next, _, state = space
     for source in sources:
-        insert(source, np.int64(0), dist, head, entry_vertex, entry_next, state)
-    expand(
-        start, index, weight, mass, dist, head, entry_vertex, entry_next, order, state, limit, limit, np.int64(2**62)
-    )
+        insert(source, 0, dist, head, entry_vertex, entry_next, state)
+    expand(start, index, weight, np.zeros(start.size - 1, np.int64), *space, limit, limit, 2**62)
     return dist

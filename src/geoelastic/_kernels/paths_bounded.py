@@ -23,33 +23,39 @@ def lane_kind(far: int) -> Any:
     return np.uint16 if 2 * far < 2**16 else np.uint32
 
 
-@kernel
-def bounded_workspace(vertices, arcs, buckets):
-    """Arrays for `bounded_paths`: those of a search, which also serve one alone; each vertex's number in the region."""
-    return workspace(vertices, arcs + TOGETHER, buckets), np.full(vertices, np.int32(-1), np.int32)
+def bounded_workspace(vertices: Any, arcs: Any, buckets: Any, kind: Any) -> Any:
+    """Arrays for `bounded_paths`: those of a search, which also serve one alone; each vertex's number in the region; no
+    mass anywhere; edges by number: first, other end, length; which rows are due; one row."""
+    return (
+        workspace(vertices, arcs + TOGETHER, buckets),
+        np.full(vertices, -1, np.int32),
+        np.zeros(vertices, np.int64),
+        (np.empty(vertices + 1, np.int32), np.empty(arcs, np.uint32), np.empty(arcs, kind)),
+        np.empty(vertices, np.uint8),
+        np.empty(TOGETHER, kind),
+    )
 
 
 @kernel
-def bounded_paths(start, index, weight, sources, far, kind, space, number):
+def bounded_paths(start, index, weight, sources, far, kind, space, number, nothing, edges, due, row):
     """Distances below `far` from at most TOGETHER sources: the vertices met, and a row of TOGETHER lanes for each.
 
     A lane that does not arrive below `far` has `far`; lanes left over repeat the last source. `kind` is the type of the
     rows, such as np.uint16, which has to hold twice `far`.
     """
-    region = _region(start, index, weight, sources, far, space)
+    region = _region(start, index, weight, sources, far, space, nothing)
     for k in range(region.size):
-        number[region[k]] = k
-    first, other, length = _edges_within(start, index, weight, region, number, far, kind)
+        number[region[k]], due[k] = k, 0
+    first, other, length = edges
+    _edges_within(start, index, weight, region, number, far, first, other, length)
     rows = np.empty(region.size * TOGETHER, kind)
     for k in range(rows.size):
         rows[k] = far
-    due = np.zeros(region.size, np.uint8)
     for lane in range(TOGETHER):
         k = number[sources[min(lane, sources.size - 1)]]
         rows[k * TOGETHER + lane] = 0
         for a in range(first[k], first[k + 1]):
             due[other[a]] = 1
-    row = np.empty(TOGETHER, kind)
     inwards = True
     changed = True
     while changed:
@@ -69,13 +75,13 @@ def bounded_paths(start, index, weight, sources, far, kind, space, number):
 
 
 @kernel
-def _region(start, index, weight, sources, far, space):
+def _region(start, index, weight, sources, far, space, nothing):
     """The vertices nearer than `far` to some source, by distance from the nearest."""
     dist, head, entry_vertex, entry_next, order, state = space
-    nothing = np.zeros(dist.size, np.int64)
-    state[:] = 0
-    for source in sources:
-        insert(source, np.int64(0), dist, head, entry_vertex, entry_next, state)
+    for slot in range(state.size):
+        state[slot] = 0
+    for k in range(sources.size):
+        insert(np.int64(sources[k]), np.int64(0), dist, head, entry_vertex, entry_next, state)
     limit = far - 1
     expand(start, index, weight, nothing, *space, limit, limit, np.int64(2**62))
     region = order[: state[SETTLED]].copy()
@@ -84,14 +90,8 @@ def _region(start, index, weight, sources, far, space):
 
 
 @kernel
-def _edges_within(start, index, weight, region, number, far, kind):
-    """The edges shorter than `far` between vertices of the region, by number: start, other end, length."""
-    most = 0
-    for v in region:
-        most += start[v + 1] - start[v]
-    first = np.empty(region.size + 1, np.int32)
-    other = np.empty(most, np.uint32)
-    length = np.empty(most, kind)
+def _edges_within(start, index, weight, region, number, far, first, other, length):
+    """The edges shorter than `far` between vertices of the region, by number: first, other end, length."""
     used = np.uint64(0)
     for k in range(region.size):
         first[k] = used
@@ -102,7 +102,6 @@ def _edges_within(start, index, weight, region, number, far, kind):
                 other[used], length[used] = u, weight[a]
                 used += np.uint64(1)
     first[region.size] = used
-    return first, other, length
 
 
 @kernel

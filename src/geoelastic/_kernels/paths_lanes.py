@@ -8,6 +8,8 @@ row, for then all lanes have arrived; where some have not, by the smallest and a
 much work is done: in the end no lane of any row can be improved, which makes it the distance.
 """
 
+from typing import Any
+
 import numpy as np
 
 from ._compile import kernel
@@ -27,8 +29,7 @@ _LIMIT, _QUEUED, REACHED = 0, 1, 2
 _UNSEEN, _OUT, _BEYOND = np.int32(-2), np.int32(-1), np.int32(2**30)
 
 
-@kernel
-def lane_workspace(vertices):
+def lane_workspace(vertices: Any) -> Any:
     """Arrays of one search: dist (a row of lanes a vertex, end to end), reached, bucket, after, before, head, state."""
     return (
         np.full(vertices * LANES, FAR, np.int32),

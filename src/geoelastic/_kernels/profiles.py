@@ -17,7 +17,7 @@ def search_whole(start, index, weight, measure, group, alone, lanes):
     """Distances from each source of a group to its whole component: a row of `width` of them a vertex, and the `many`
     vertices that were reached. `alone` and `lanes` are workspaces; the one that was used must be cleared after it."""
     if group.size == 1:
-        begin(group[0], alone[0], alone[1], alone[2], alone[3], alone[5])
+        begin(np.int64(group[0]), alone[0], alone[1], alone[2], alone[3], alone[5])
         expand(start, index, weight, measure, *alone, FAR - 1, FAR - 1, np.int64(2**62))
         return alone[0], alone[4], alone[5][SETTLED], 1
     lanes_begin(group, *lanes)
@@ -25,28 +25,42 @@ def search_whole(start, index, weight, measure, group, alone, lanes):
     return lanes[0], lanes[1], lanes[6][REACHED], LANES
 
 
-@kernel
-def profiles(start, index, weight, buckets, measure, tables, periods, row, col, size, sources, bins, bin_cells):
+def _spaces(start, index, weight, buckets, *_):
+    return workspace(start.size - 1, index.size, buckets), lane_workspace(start.size - 1)
+
+
+def _profile_room(start, index, weight, buckets, measure, tables, periods, row, col, size, sources, bins, bin_cells):
+    return (
+        *_spaces(start, index, weight, buckets),
+        np.zeros((sources.size, tables.shape[0]), np.float64),
+        np.zeros(sources.size, np.float64),
+        np.zeros((sources.size, bins), np.float64),
+        np.empty((tables.shape[0], LANES), np.float64),
+    )
+
+
+@kernel(room=_profile_room)
+def profiles(
+    start, index, weight, buckets, measure, tables, periods, row, col, size, sources, bins, bin_cells,
+    alone, lanes, totals, errors, histogram, sums,
+):  # fmt: skip
     """For each source and each table of weights: the total S(x); and, for the first table, sum of weight x distance
     and its histogram.
 
     Searches the source's whole component. tables[t, d] are weights relative to that of distance 0; beyond the table's
     end they halve with every periods[t]. The histogram has `bins` bins of `bin_cells` cells, the last one open.
     """
-    totals = np.zeros((sources.size, tables.shape[0]), np.float64)
-    errors = np.zeros(sources.size, np.float64)
-    histogram = np.zeros((sources.size, bins), np.float64)
-    alone, lanes = workspace(start.size - 1, index.size, buckets), lane_workspace(start.size - 1)
-    sums = np.empty((tables.shape[0], LANES), np.float64)
     first = 0
     while first < sources.size:
-        group = close_by(sources[first:], LANES, CLOSE, FEW)
+        group = sources[first : first + close_by(sources, first, LANES, CLOSE, FEW)]
         dist, reached, many, width = search_whole(start, index, weight, measure, group, alone, lanes)
         sums[:] = 0.0
         for j in range(many):
             v = np.uint64(reached[j])
             _add_weights(dist, v * np.uint64(width), group.size, float(measure[v]), tables, periods, sums)
-        totals[first : first + group.size] = sums[:, : group.size].T
+        for lane in range(group.size):
+            for t in range(tables.shape[0]):
+                totals[first + lane, t] = sums[t, lane]
         if bins > 0:
             for j in range(many):
                 v = reached[j]
@@ -83,21 +97,19 @@ def _add_weights(dist, at, lanes, amount, tables, periods, totals):
             totals[t, lane] += amount * w
 
 
-@kernel
+@kernel(room=lambda *given: (*_spaces(*given), np.empty((1, LANES), np.float64), np.empty(LANES, np.float64)))
 def zone_rows(
-    start, index, weight, buckets, measure, tables, periods, sources, first_entry, zone, share, group_of, out
-):
+    start, index, weight, buckets, measure, tables, periods, sources, first_entry, zone, share, group_of, out,
+    alone, lanes, sums, part,
+):  # fmt: skip
     """Add to out[zone, group] the chance that a report of the zone falls into a group of locations.
 
     Source k stands for a part share[e] of zone[e], for each e from first_entry[k] up to first_entry[k + 1]; its own
     reports have probability measure x weight / S. `group_of` is the group of every location, -1 for none.
     """
-    alone, lanes = workspace(start.size - 1, index.size, buckets), lane_workspace(start.size - 1)
-    sums = np.empty((1, LANES), np.float64)
-    part = np.empty(LANES, np.float64)
     first = 0
     while first < sources.size:
-        group = close_by(sources[first:], LANES, CLOSE, FEW)
+        group = sources[first : first + close_by(sources, first, LANES, CLOSE, FEW)]
         dist, reached, many, width = search_whole(start, index, weight, measure, group, alone, lanes)
         sums[:] = 0.0
         for j in range(many):

@@ -1,31 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
 """Places near one another share a search: who joins whom, and is a far vertex within a distance of a neighbour?"""
 
+from typing import Any
+
 import numpy as np
 
 from ._compile import kernel
 from .paths import SETTLED, SMALL, UNREACHABLE, begin, clear, expand, workspace
 
 
-@kernel(small=SMALL)
-def cover(start, index, weight, buckets, sources, own, radius):
+def _cover_room(start, index, weight, buckets, sources, own, radius):
+    place = np.full(start.size - 1, -1, np.int32)
+    place[sources] = np.arange(sources.size)
+    return (
+        workspace(start.size - 1, index.size, buckets),
+        np.zeros(start.size - 1, np.int64),
+        place,
+        np.full(sources.size, -1, np.int32),
+        np.zeros(sources.size, np.int32),
+    )
+
+
+@kernel(small=SMALL, room=_cover_room)
+def cover(start, index, weight, buckets, sources, own, radius, space, mass, place, centre, away):
     """The first centre within `radius` of each source, and how far it is: (its place among the sources, distance).
 
     In the given order, a source that no earlier centre has taken becomes a centre, which takes all that is near it and
     free. The first `own` sources are centres in any case.
     """
-    space = workspace(start.size - 1, index.size, buckets)
     dist, head, entry_vertex, entry_next, order, state = space
-    mass = np.zeros(start.size - 1, np.int64)
-    place = np.full(start.size - 1, -1, np.int32)
-    for k in range(sources.size):  # a fancy assignment takes numba seconds to compile
-        place[sources[k]] = k
-    centre = np.full(sources.size, -1, np.int32)
-    away = np.zeros(sources.size, np.int32)
     for k in range(sources.size):
         if centre[k] >= 0:
             continue
-        begin(sources[k], dist, head, entry_vertex, entry_next, state)
+        begin(np.int64(sources[k]), dist, head, entry_vertex, entry_next, state)
         expand(start, index, weight, mass, *space, radius, radius, np.int64(2**62))
         for j in range(state[SETTLED]):
             member = place[order[j]]
@@ -36,8 +43,7 @@ def cover(start, index, weight, buckets, sources, own, radius):
     return centre, away
 
 
-@kernel
-def within_workspace(vertices, arcs, buckets):
+def within_workspace(vertices: Any, arcs: Any, buckets: Any) -> Any:
     """Arrays of `within`: distance from the target, heads of buckets, entries. `buckets`: more than any call's span."""
     return (
         np.full(vertices, UNREACHABLE, np.int32),
@@ -94,7 +100,8 @@ def within(start, index, weight, near, frontier, away, x, target, most, dist, he
                     used += 1
                     live += 1
                     top = max(top, slot)
-    head[f : top + 1] = -1
+    for slot in range(f, top + 1):
+        head[slot] = -1
     for e in range(used):
         dist[entry_vertex[e]] = UNREACHABLE
     return found

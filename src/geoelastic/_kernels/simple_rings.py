@@ -26,15 +26,14 @@ def _apart(ax, ay, bx, by, cx, cy, dx, dy):
     return (c > 0 and d > 0) or (c < 0 and d < 0) or (a > 0 and b > 0) or (a < 0 and b < 0)
 
 
-@kernel
-def simple_rings(x, y, ring_start, most):
+@kernel(room=lambda x, y, ring_start, most: (np.zeros(ring_start.size - 1, np.bool_),))
+def simple_rings(x, y, ring_start, most, result):
     """True for each closed ring of 4 to `most` corners whose sides surely meet only at shared corners.
 
     `x`, `y`: float64 corners, the last of each ring repeating its first; `ring_start`: int64, first corner of each
     ring and one more. False means unknown: a spike, a crossing, a repeated corner, or too many corners to try all
     pairs of sides.
     """
-    result = np.zeros(ring_start.size - 1, np.bool_)
     for ring in range(ring_start.size - 1):
         first, sides = ring_start[ring], ring_start[ring + 1] - ring_start[ring] - 1
         if sides < 3 or sides + 1 > most:

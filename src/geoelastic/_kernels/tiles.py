@@ -90,15 +90,18 @@ def least_slopes(start, index, length, kept_start, kept_index, weight):
     return least
 
 
-@kernel
-def met_flags(start, index, weight, mass, buckets, table, sources, flag):
+def _met_room(start, index, weight, mass, buckets, table, sources, flag):
+    return workspace(start.size - 1, index.size, buckets), np.zeros(sources.size, np.uint8)
+
+
+@kernel(room=_met_room)
+def met_flags(start, index, weight, mass, buckets, table, sources, flag, space, met):
     """For each source, the flags (bits) of all vertices that its search settles until it has the mass of the last
     level."""
     top = table.size - 1
-    dist, head, entry_vertex, entry_next, order, state = workspace(start.size - 1, index.size, buckets)
-    met = np.zeros(sources.size, np.uint8)
+    dist, head, entry_vertex, entry_next, order, state = space
     for k in range(sources.size):
-        begin(sources[k], dist, head, entry_vertex, entry_next, state)
+        begin(np.int64(sources[k]), dist, head, entry_vertex, entry_next, state)
         expand(start, index, weight, mass, dist, head, entry_vertex, entry_next, order, state, top, top, table[top])
         for j in range(state[SETTLED]):
             met[k] |= flag[order[j]]

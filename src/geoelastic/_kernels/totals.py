@@ -25,8 +25,26 @@ CORE = 2**14
 STRETCH, LEFT = 2**12, 32
 
 
-@kernel
-def near_totals(start, index, weight, buckets, measure, table, bound, sources, tail):
+def _totals_room(start, index, weight, buckets, measure, table, bound, sources, tail):
+    n = start.size - 1
+    return (
+        workspace(n, index.size + SIDE_BY_SIDE, buckets),
+        np.full(n, -1, np.int32),
+        np.empty(n, np.int32),
+        (np.empty(n + 1, np.int32), *np.empty((2, n), np.int32)),
+        (np.empty(index.size, np.uint32), np.empty(index.size, np.uint16)),
+        (*np.empty((2, n), np.uint8), np.empty(SIDE_BY_SIDE, np.uint16)),
+        table[: bound + 1] - table[bound],
+        int(measure.sum()),
+        *np.zeros((3, sources.size)),
+    )
+
+
+@kernel(room=_totals_room)
+def near_totals(
+    start, index, weight, buckets, measure, table, bound, sources, tail,
+    space, number, away, ends, edges, sweep, shifted, total, near, within, most,
+):  # fmt: skip
     """For each source x, up to d < `bound`: N(x) = sum of measure (w(d) - w(bound)), the measure within; and an upper
     bound of the sum of measure w(max(d, bound)) over all that x reaches, the same for each source of a group (0 unless
     `tail`).
@@ -35,46 +53,40 @@ def near_totals(start, index, weight, buckets, measure, table, bound, sources, t
     one another, and those of one component. All sums are of at most n terms, which are not negative, in double
     precision: relative errors are below (n + 3) 2^-53.
     """
-    near = np.zeros(sources.size)
-    within = np.zeros(sources.size)
-    most = np.zeros(sources.size)
-    space = workspace(start.size - 1, index.size + SIDE_BY_SIDE, buckets)
-    number = np.full(start.size - 1, np.int32(-1), np.int32)
-    total = np.int64(0)
-    for amount in measure:
-        total += amount
-    shifted = table[: bound + 1] - table[bound]
-    first, size = 0, SIDE_BY_SIDE
+    first, size = np.int64(0), np.int64(SIDE_BY_SIDE)
     while first < sources.size:
+        size = min(size, sources.size - first)
         group = sources[first : first + size]
-        region, away, far = _region(start, index, weight, measure, table, bound, group, tail, total, space)
+        region, far = _region(start, index, weight, measure, table, bound, group, tail, total, space, away)
         for k in range(region.size):
             number[region[k]] = k
-        rows = _rows(start, index, weight, group, region, away, number)
+        rows = _rows(start, index, weight, group, region, away, number, ends, edges, sweep)
         for k in range(region.size):
             number[region[k]] = -1
-        if group.size > 1 and _overflows(rows, away, bound):
-            size = group.size // 2  # too wide for sixteen bits; alone a source is at no distance from itself
+        if size > 1 and _overflows(rows, away, region.size, bound):
+            size //= 2  # too wide for sixteen bits; alone a source is at no distance from itself
             continue
-        _add_up(rows, away, measure, region, shifted, near[first : first + size], within[first : first + size])
-        most[first : first + size] = far
-        first += group.size
-        size = SIDE_BY_SIDE
+        _add_up(rows, away, measure, region, shifted, first, size, near, within)
+        for k in range(first, first + size):
+            most[k] = far
+        first += size
+        size = np.int64(SIDE_BY_SIDE)
     return near, within, most
 
 
 @kernel
-def _region(start, index, weight, measure, table, bound, group, tail, total, space):
-    """The vertices nearer than `bound` to the group, by distance; their distances; the bound of the tail."""
+def _region(start, index, weight, measure, table, bound, group, tail, total, space, away):
+    """The vertices nearer than `bound` to the group, by distance, and the bound of the tail; `away` are their
+    distances."""
     dist, head, entry_vertex, entry_next, order, state = space
-    state[:] = 0
-    for source in group:
-        insert(source, np.int64(0), dist, head, entry_vertex, entry_next, state)
+    for slot in range(state.size):
+        state[slot] = 0
+    for k in range(group.size):
+        insert(np.int64(group[k]), np.int64(0), dist, head, entry_vertex, entry_next, state)
     limit = np.int64(bound - 1)
     horizon = np.int64(UNREACHABLE - 1) if tail else limit
     expand(start, index, weight, measure, *space, limit, horizon, np.int64(2**62))
     region = order[: state[SETTLED]].copy()
-    away = np.empty(region.size, np.int32)
     for k in range(region.size):
         away[k] = dist[region[k]]
     far = 0.0
@@ -90,43 +102,37 @@ def _region(start, index, weight, measure, table, bound, group, tail, total, spa
         if state[LIVE] > 0:
             far += table[limit + 1] * (total - state[MASS])
     clear(dist, head, entry_vertex, state)
-    return region, away, far
+    return region, far
 
 
 @kernel
-def _rows(start, index, weight, group, region, away, number):
+def _rows(start, index, weight, group, region, away, number, ends, edges, sweep):
     """d(x, z) - r(z) for every z of the region, in rows of a lane per source x; lanes left over repeat the last."""
-    edges = _edges_within(start, index, weight, region, away, number)
+    begin, before, after = ends
+    other, cost = edges
+    outward, inward, row = sweep  # rows that may gain from rows before them, or after them; one row
+    _edges_within(start, index, weight, region, away, number, begin, before, after, other, cost)
     rows = np.empty(region.size * SIDE_BY_SIDE, np.uint16)
     for k in range(rows.size):
         rows[k] = FULL
     for lane in range(SIDE_BY_SIDE):
         rows[number[group[min(lane, group.size - 1)]] * SIDE_BY_SIDE + lane] = 0
-    outward = np.empty(region.size, np.uint8)  # rows that may gain from rows before them
-    inward = np.empty(region.size, np.uint8)  # rows that may gain from rows after them
+    core = 0
     for k in range(region.size):
         outward[k] = inward[k] = 1
-    row = np.empty(SIDE_BY_SIDE, np.uint16)
-    core = 0
-    while core < away.size and away[core] < CORE:
-        core += 1
-    _settle(core, edges, rows, outward, inward, row)
-    _settle(region.size, edges, rows, outward, inward, row)
+        core += away[k] < CORE
+    for count in (core, region.size):
+        _settle(count, begin, before, after, other, cost, rows, outward, inward, row)
     return rows
 
 
 @kernel
-def _edges_within(start, index, weight, region, away, number):
+def _edges_within(start, index, weight, region, away, number, begin, before, after, other, cost):
     """The edges between vertices of the region as rows see them: those of row k to rows before it are begin[k] to
     before[k], those to rows after it after[k] to begin[k + 1]; the other end, and what it costs to come from there."""
-    begin = np.empty(region.size + 1, np.int32)
     begin[0] = 0
     for k in range(region.size):
         begin[k + 1] = begin[k] + start[region[k] + 1] - start[region[k]]
-    before = np.empty(region.size, np.int32)
-    after = np.empty(region.size, np.int32)
-    other = np.empty(begin[region.size], np.uint32)
-    cost = np.empty(begin[region.size], np.uint16)
     for k in range(np.uint64(region.size)):
         v = np.uint64(region[k])
         low, high = np.uint64(begin[k]), np.uint64(begin[k + np.uint64(1)])
@@ -143,13 +149,11 @@ def _edges_within(start, index, weight, region, away, number):
                 # what costs too much brings nothing, but changes must still be told to the other end
                 cost[at] = min(np.int64(weight[a]) + away[np.uint64(j)] - away[k], FULL)
         before[k], after[k] = low, high
-    return begin, before, after, other, cost
 
 
 @kernel
-def _settle(count, edges, rows, outward, inward, row):
+def _settle(count, begin, before, after, other, cost, rows, outward, inward, row):
     """Sweep over the first `count` rows, outwards and inwards in turn, until none of them changes."""
-    begin, before, after, other, cost = edges
     changed = True
     while changed:
         changed = False
@@ -197,9 +201,9 @@ def _pull(k, begin, end, other, cost, rows, row):
 
 
 @kernel
-def _overflows(rows, away, bound):
+def _overflows(rows, away, many, bound):
     """Whether a lane is full although its distance may be below `bound`."""
-    for k in range(np.uint64(away.size)):
+    for k in range(np.uint64(many)):
         if away[k] + FULL < bound:
             most = np.uint16(0)
             for lane in range(np.uint64(SIDE_BY_SIDE)):
@@ -210,7 +214,7 @@ def _overflows(rows, away, bound):
 
 
 @kernel
-def _add_up(rows, away, measure, region, shifted, near, within):
+def _add_up(rows, away, measure, region, shifted, first, size, near, within):
     """Sum measure x shifted weight, and measure, over all rows of the region below the bound, for each lane."""
     bound = np.int64(shifted.size - 1)
     for k in range(np.uint64(region.size)):
@@ -218,7 +222,7 @@ def _add_up(rows, away, measure, region, shifted, near, within):
         if amount > 0:
             at = k * np.uint64(SIDE_BY_SIDE)
             r = np.int64(away[k])
-            for lane in range(np.uint64(near.size)):
+            for lane in range(np.uint64(size)):
                 d = min(r + np.int64(rows[at + lane]), bound)
-                near[lane] += amount * shifted[np.uint64(d)]
-                within[lane] += amount if d < bound else 0.0
+                near[np.uint64(first) + lane] += amount * shifted[np.uint64(d)]
+                within[np.uint64(first) + lane] += amount if d < bound else 0.0

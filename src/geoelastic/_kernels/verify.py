@@ -1,33 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
 """The verifier's own search over the edge list's adjacency. It shares no line with the builders, on purpose."""
 
+from typing import Any
+
 import numpy as np
 
 from ._compile import kernel
 
 
-@kernel
-def adjacency(n, tail, tip, level):
+def adjacency(n: Any, tail: Any, tip: Any, level: Any) -> Any:
     """Adjacency of an undirected edge list, each edge once: offsets, vertices, levels."""
-    offset = np.zeros(n + 1, np.int64)
-    for e in range(tail.size):
-        offset[tail[e] + 1] += 1
-        offset[tip[e] + 1] += 1
-    for v in range(n):
-        offset[v + 1] += offset[v]
-    fill = offset[:-1].copy()
-    vertex = np.empty(2 * tail.size, np.int32)
-    cost = np.empty(2 * tail.size, np.int32)
-    for e in range(tail.size):
-        for a, b in ((tail[e], tip[e]), (tip[e], tail[e])):
-            vertex[fill[a]] = b
-            cost[fill[a]] = level[e]
-            fill[a] += 1
-    return offset, vertex, cost
+    there, back = np.stack([tail, tip], axis=1).ravel(), np.stack([tip, tail], axis=1).ravel()
+    by_end = np.argsort(there, kind="stable")
+    offset = np.concatenate([[0], np.cumsum(np.bincount(there, minlength=n))]).astype(np.int64)
+    return offset, back[by_end].astype(np.int32), np.repeat(level, 2)[by_end].astype(np.int32)
 
 
-@kernel
-def check_balls(offset, vertex, cost, mass, table, sources, probes, whole):
+def _check_room(offset, vertex, cost, mass, table, sources, probes, whole):
+    return (
+        np.full(offset.size - 1, 2**62, np.int64),
+        np.full(table.size, -1, np.int64),
+        np.empty(vertex.size + 1, np.int32),
+        np.empty(vertex.size + 1, np.int64),
+        np.full(sources.size, np.inf),
+        np.zeros(sources.size, np.int32),
+        np.ones(sources.size, np.bool_),
+        np.full((sources.size if whole else 0, probes.size), np.nan),
+    )
+
+
+@kernel(room=_check_room)
+def check_balls(
+    offset, vertex, cost, mass, table, sources, probes, whole, best, shelf, noted, below, least, level, holds, profile
+):
     """Check sum of mass within D >= table[D] for every integer level D, at each source.
 
     The mass within D is a step function that jumps at the distances of the graph and `table` is non-decreasing, so it
@@ -36,16 +41,7 @@ def check_balls(offset, vertex, cost, mass, table, sources, probes, whole):
     (otherwise the search stops as soon as the mass within suffices for every level that is left).
     """
     top = np.int64(table.size - 1)
-    n = offset.size - 1
-    far = np.int64(2**62)
-    best = np.full(n, far, np.int64)
-    shelf = np.full(top + 1, -1, np.int64)  # shelf[d]: the last note that was filed at distance d
-    noted = np.empty(vertex.size + 1, np.int32)
-    below = np.empty(vertex.size + 1, np.int64)
-    least = np.full(sources.size, np.inf)
-    level = np.zeros(sources.size, np.int32)
-    holds = np.ones(sources.size, np.bool_)
-    profile = np.full((sources.size if whole else 0, probes.size), np.nan)
+    far = np.int64(2**62)  # in `best`: not met; shelf[d]: the last note that was filed at distance d
     for k in range(sources.size):
         best[sources[k]] = 0
         noted[0], below[0], shelf[0] = sources[k], -1, 0
@@ -86,5 +82,6 @@ def check_balls(offset, vertex, cost, mass, table, sources, probes, whole):
                         count += 1
         for note in range(count):
             best[noted[note]] = far
-        shelf[min(d, top) : furthest + 1] = -1  # shelves before d are empty
+        for left in range(min(d, top), furthest + 1):  # shelves before d are empty
+            shelf[left] = -1
     return least, level, holds, profile

@@ -100,7 +100,7 @@ def _one_by_one(metric: Metric, sources: IndexArray) -> None:
 def _together(metric: Metric, sources: IndexArray) -> None:
     graph, far = metric.graph, np.int64(level_to_units(metric.l_top) + 1)
     kind = kernels.lane_kind(int(far))
-    space = kernels.bounded_workspace(graph.n, graph.index.size, graph.buckets)
+    space = kernels.bounded_workspace(graph.n, graph.index.size, graph.buckets, kind)
     for first in range(0, sources.size, kernels.TOGETHER):
         some = sources[first : first + kernels.TOGETHER]
         kernels.bounded_paths(graph.start, graph.index, graph.weight, some, far, kind, *space)

@@ -106,10 +106,11 @@ def _distances(
         if cut is not None or fenced[some[0]]:
             return np.stack([whole.distance_units_from(int(i), cut) for i in locations[some]])
         graph, far = whole.graph, UNREACHABLE
-        space = kernels.bounded_workspace(graph.n, graph.index.size, graph.buckets)
+        kind = kernels.lane_kind(far)
+        space = kernels.bounded_workspace(graph.n, graph.index.size, graph.buckets, kind)
         sources = locations[some].astype(np.int32)
         region, lanes = kernels.bounded_paths(
-            graph.start, graph.index, graph.weight, sources, np.int64(far), kernels.lane_kind(far), *space
+            graph.start, graph.index, graph.weight, sources, np.int64(far), kind, *space
         )
         units = np.full((len(some), graph.n), UNREACHABLE, dtype=np.int32)
         units[:, region] = lanes.reshape(len(region), kernels.TOGETHER)[:, : len(some)].T
