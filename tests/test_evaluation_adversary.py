@@ -16,8 +16,8 @@ from scipy import sparse
 from geoelastic.area import Area
 from geoelastic.errors import InputError
 from geoelastic.evaluation import adversary
-from geoelastic.evaluation.adversary import binary_error, euclidean_error, loss_error
-from geoelastic.evaluation.attacks import own_prior_error, repeated_reports, worst_case
+from geoelastic.evaluation.adversary import binary_error, euclidean_error, loss_error, worst_case
+from geoelastic.evaluation.attacks import own_prior_error, repeated_reports
 from geoelastic.evaluation.channel import Channel, Outputs, channel_from_matrix
 from geoelastic.evaluation.laplace_channel import laplace_channel
 from geoelastic.evaluation.prior import Prior
@@ -153,7 +153,7 @@ def test_planar_laplace_agrees_with_libqif() -> None:
     assert binary_error(channel, prior).overall == pytest.approx(
         qif.measure.bayes_risk.posterior(prior.weights.copy(), dense), rel=1e-9
     )
-    found = worst_case(channel, prior, per_place_binary=np.ones(25))
+    found = worst_case(channel, prior)
     assert found.entropy_bits == pytest.approx(qif.measure.shannon.posterior(prior.weights.copy(), dense), rel=1e-6)
 
 
@@ -173,13 +173,13 @@ def test_worst_case_of_known_channels() -> None:
     places = [(0, 0), (100, 0), (5000, 0)]
     certain = make_channel(np.eye(3), [0, 1, 2])
     prior = make_prior(places, [0.25, 0.25, 0.5])
-    found = worst_case(certain, prior, per_place_binary=binary_error(certain, prior).per_place)
+    found = worst_case(certain, prior)
     assert found.prior_bits == pytest.approx(1.5)
     assert found.entropy_bits == pytest.approx(0, abs=1e-12)
     assert (found.luckiest_report, found.largest_loss) == (0, np.inf)
     assert found.excluded == pytest.approx(2 / 3)
     noisy = make_channel([[0.8, 0.2], [0.4, 0.6], [0.1, 0.9]], [0, 1, 2])
-    found = worst_case(noisy, prior, per_place_binary=binary_error(noisy, prior).per_place)
+    found = worst_case(noisy, prior)
     assert found.largest_loss == pytest.approx(np.log(3))  # only the first two are within 300 m: 0.6 / 0.2
     assert found.excluded == 0
     assert 0 < found.entropy_bits < 1.5

@@ -22,7 +22,6 @@ from geoelastic.evaluation.baselines import density_snap_channel, grid_snap_chan
 from geoelastic.evaluation.calibration import calibrate, laplace_epsilons
 from geoelastic.evaluation.channel import Outputs, channel_from_matrix
 from geoelastic.evaluation.laplace_channel import laplace_channel, laplace_expected_m, laplace_miss, rectangle_mass
-from geoelastic.evaluation.optimal import direct_edges, exponential_matrix, optimal_gap, optimal_matrix
 from geoelastic.evaluation.prior import Prior, prior_from_checkins
 from geoelastic.evaluation.study_areas import PAPER_AREAS, StudyArea, read_areas
 from geoelastic.evaluation.utility import expected_distance, measure_utility, weighted_quantiles
@@ -244,37 +243,3 @@ def test_density_snapping_reports_the_smallest_square_that_is_full_enough() -> N
     assert empty.tolist() == [(32 - GRID.cols / 2) * 100, (32 - GRID.rows / 2) * 100]  # only 64 x 64 holds anybody
     with pytest.raises(InputError, match="'people' must be"):
         density_snap_channel(prior, GRID, people[1:])
-
-
-# --- the linear program
-
-
-def test_optimal_mechanism_of_two_points() -> None:
-    # two points at distance d, 1 km apart: the best is to lie with probability 1 / (1 + e^d) (randomised response)
-    d = 1.3
-    distances = np.array([[0, d], [d, 0]])
-    best = optimal_matrix(distances, np.array([[0, 1.0], [1, 0]]), np.array([0.5, 0.5]))
-    assert best[0, 1] == pytest.approx(1 / (1 + math.exp(d)), abs=1e-9)
-
-
-def test_optimal_is_private_and_no_worse_than_the_exponential() -> None:
-    t = np.arange(4)
-    xy = np.array([(x, y) for x in t for y in t], dtype=float)
-    distances = np.hypot(*(xy[:, None] - xy[None]).transpose(2, 0, 1)) * 0.7
-    prior = np.random.default_rng(2).dirichlet(np.ones(16))
-    best = optimal_matrix(distances, distances, prior)
-    assert best.sum(axis=1) == pytest.approx(1)
-    bound = np.exp(distances)[:, :, None] * best[None, :, :]
-    assert np.all(best[:, None, :] <= bound + 1e-8)
-    gap = optimal_gap(distances, distances, prior, prior)
-    assert gap.ratio >= 1
-    assert gap.exponential_m == pytest.approx(
-        float((prior[:, None] * distances * exponential_matrix(distances, prior)).sum())
-    )
-    with pytest.raises(InputError, match="at most 100 locations"):
-        optimal_matrix(np.zeros((101, 101)), np.zeros((101, 101)), np.full(101, 1 / 101))
-
-
-def test_direct_edges_span_the_distances() -> None:
-    line = np.abs(np.subtract.outer(np.arange(5.0), np.arange(5.0)))
-    assert direct_edges(line) == [(0, 1), (1, 2), (2, 3), (3, 4)]

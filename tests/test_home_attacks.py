@@ -12,14 +12,13 @@ import pytest
 
 from geoelastic.bench._tools import synthetic_mass
 from geoelastic.evaluation.elastic_channel import distance_table, elastic_channel, mechanism_channel, reporting_channel
-from geoelastic.evaluation.home_attacks import HomeScene, _live_weights, attack_rows
+from geoelastic.evaluation.home_attacks import HomeScene, attack_rows
 from geoelastic.evaluation.homes import home_prior, home_recovery
 from geoelastic.evaluation.study_areas import StudyArea
+from geoelastic.evaluation.trace_homes import HomeTicks
 from geoelastic.mechanism import ElasticMechanism
 from geoelastic.metric import build_metric
 from geoelastic.traces import Habit
-from geoelastic.traces.habit import jump_measure
-from geoelastic.traces.live import LiveTrace
 
 pytestmark = pytest.mark.jit
 
@@ -52,27 +51,30 @@ def test_recovery_is_of_the_sharpened_mechanism(metric: Any, area: StudyArea) ->
     assert found["elastic, home in a fence"]["recovered"] == half["elastic, home in a fence"]["recovered"]
 
 
-def test_live_weights_are_the_law_of_a_tick(metric: Any, area: StudyArea) -> None:
-    """ln P of one tick by the trace mechanism itself, with habit, up to what is the same for all homes."""
-    scene = HomeScene.of(metric, home_prior(metric, area))
-    traces = LiveTrace(scene.mechanism).mechanism
-    weights = _live_weights(traces, scene)
-    owner = metric.locations.owner.ravel()[scene.prior.cell]
-    past, z = Habit().after([int(owner[3])], traces.step_s), int(owner[5])
-    inside = np.flatnonzero(traces.parts == traces.parts[owner[0]])
-    measure = jump_measure(traces.measure, inside, past, habit=traces.habit, jump=traces.jump, on_last=traces.on_last)
-    logs = np.log(weights[:, z] * measure[z]) - np.log(weights @ measure)
-    for k in (0, 7):
-        passes = traces._passes(np.array([owner[k]]), past, None)
-        law = passes.steps()[0][0]
-        assert logs[scene.row_of_place[k]] == pytest.approx(math.log(law[z] / law.sum()), abs=1e-9)
+def test_ticks_at_home_follow_the_law_of_the_mechanism(metric: Any, area: StudyArea) -> None:
+    """ln P of each tick by the trace mechanism itself, as the habit grows, up to what is the same for all homes; and
+    draws come from it."""
+    owner = metric.locations.owner.ravel()[home_prior(metric, area).cell]
+    locations = np.unique(owner).astype(np.int64)
+    ticks = HomeTicks.of(ElasticMechanism(metric), locations)
+    told, past, rng = ticks.begin(), Habit(), np.random.default_rng(3)
+    for z in (int(owner[5]), int(owner[9]), int(owner[5])):
+        laws = [ticks.traces._passes(np.array([location]), past, None).steps()[0][0] for location in locations[[0, 7]]]
+        want = [math.log(law[z] / law.sum()) for law in laws]
+        got = told.logs(z)[[0, 7]]
+        assert got[1] - got[0] == pytest.approx(want[1] - want[0], abs=1e-9)
+        law, drawn = laws[1] / laws[1].sum(), np.array([told.draw(7, rng) for _ in range(2000)])
+        for place in {z, int(np.argmax(law))}:  # five standard errors: one false alarm in a million
+            assert abs(np.mean(drawn == place) - law[place]) < 5 * math.sqrt(law[place] / 2000) + 1e-9
+        told.say(z)
+        past = past.after([z], ticks.traces.step_s)
 
 
 def test_one_row_an_attack(metric: Any, area: StudyArea) -> None:
     second = build_metric(synthetic_mass("city", 40), cartogram=False)
     told: list[str] = []
     rows = attack_rows(
-        metric, area, second=second, homes=2, runs=8, reports=(1, 4, 40), nights=2, tell=told.append
+        metric, area, second=second, people=24, nights_of=2, reports=(1, 4, 40), nights=2, tell=told.append
     )  # fmt: skip
     off = {(row["attack"], row["seen"]): row["guess_off_m"] for row in rows}
     fresh = "the default, a fresh report each time"
@@ -86,7 +88,7 @@ def test_one_row_an_attack(metric: Any, area: StudyArea) -> None:
         for name in ("with it", "without the fence")
     )
     assert with_fence["report_off_m"] > 0 < without["report_off_m"]
-    again = attack_rows(metric, area, homes=2, runs=8, reports=(1, 4, 40), nights=2)
+    again = attack_rows(metric, area, people=24, nights_of=2, reports=(1, 4, 40), nights=2)
     assert again == [row for row in rows if "map" not in row["attack"] and "the two" not in row["attack"]]
 
 

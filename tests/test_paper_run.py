@@ -12,8 +12,8 @@ import pytest
 from scipy import sparse
 
 from geoelastic.errors import InputError
-from geoelastic.evaluation import study_stages as stages_module
-from geoelastic.evaluation.adversary import euclidean_error
+from geoelastic.evaluation import stages as stages_module
+from geoelastic.evaluation.adversary import binary_error, euclidean_error
 from geoelastic.evaluation.channel import Channel
 from geoelastic.evaluation.elastic_channel import (
     cells_in,
@@ -23,7 +23,7 @@ from geoelastic.evaluation.elastic_channel import (
     paper_channel,
 )
 from geoelastic.evaluation.laplace_channel import boxed_laplace_channel, laplace_channel
-from geoelastic.evaluation.paper_run import cell_binary_error, cell_prior, elastic_as_run, laplace_as_run
+from geoelastic.evaluation.paper_run import cell_prior, elastic_as_run, laplace_as_run
 from geoelastic.evaluation.prior import Prior
 from geoelastic.evaluation.study import judge
 from geoelastic.evaluation.study_areas import StudyArea
@@ -101,7 +101,7 @@ def test_utility_is_over_the_whole_map_and_the_adversary_in_the_box(metric: Any,
     assert (run.utility.sound, run.adversary.sound) == (False, False)
     single = metric.locations.size[metric.locations.owner.ravel()[run.prior.cell]] == 1
     locations = metric.locations.owner.ravel()[run.prior.cell[single]]
-    want = expected_errors(metric, locations, output="uniform", cut=2 * metric.l_top)
+    [want] = expected_errors(metric, locations, paper_channel)
     assert measure_utility(run.utility, run.prior).per_place_m[single] == pytest.approx(want, rel=1e-9)
     box = dense(run.adversary)
     assert box.shape == (20, len(np.union1d(cells_in(metric, BOX), prior.cell)))
@@ -181,7 +181,7 @@ def test_a_cell_with_k_places_errs_with_one_minus_one_over_k(metric: Any, prior:
     merged, places = cell_prior(prior, metric.grid)
     certain = Channel("sees all", np.arange(20), laplace_channel(merged, metric.grid, 0.1).outputs,
                       lambda start, stop: np.eye(20, 10_000)[:, start:stop])  # fmt: skip
-    assert cell_binary_error(certain, merged, places).per_place == pytest.approx(1 - 1 / places)
+    assert binary_error(certain, merged, among=places).per_place == pytest.approx(1 - 1 / places)
 
 
 def test_a_change_of_code_is_a_change_of_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

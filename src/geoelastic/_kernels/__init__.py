@@ -46,7 +46,7 @@ from .paths import (
 from .paths_bounded import TOGETHER, bounded_paths, bounded_workspace, lane_kind
 from .paths_lanes import FAR, LANES, REACHED, lane_workspace, lanes_begin, lanes_clear, lanes_expand
 from .profiles import profiles, zone_rows
-from .report_errors import largest_difference, report_distances, square_masses
+from .report_errors import largest_difference, outcomes, report_distances, square_masses, survey
 from .sampling import (
     add_to_shells,
     advance_among_blocks,
@@ -117,6 +117,7 @@ __all__ = [
     "met_flags",
     "near_totals",
     "neighbours",
+    "outcomes",
     "paint_owner",
     "paper_pass",
     "parse_lines",
@@ -131,6 +132,7 @@ __all__ = [
     "simple_rings",
     "square_masses",
     "sums_up_to",
+    "survey",
     "to_first_frontier",
     "touching",
     "trace_weights",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far reports fall from true places: sums over (places, outputs), for evaluation only.
+"""Tables of probabilities (inputs, outputs), and sums over them: for evaluation only.
 
 Outputs are squares of `side` x `side` cells whose report is a cell drawn evenly inside. Near squares are summed cell by
 cell (at most 8 x 8 parts); for far ones the mean of |v + u| over offsets u of variance s² a coordinate is
@@ -61,6 +61,50 @@ def report_distances(xy, row_of_place, weights, block, out_xy, side, cell_m, fin
                     total += probability * (c + variance / (2.0 * c))
                     histogram[int(c)] += w
         expected[p] += total
+
+
+@kernel
+def outcomes(units, column, first, last, weight_of, measure, inside, fenced, scale):
+    """Outputs first..last-1 of a channel: scale[r] x measure x weight_of[distance], (inputs, last - first).
+
+    Output z lies at units[:, column[z]], or nowhere within reach where that is -1. weight_of ends with a 0 for all
+    distances beyond. Inputs that are `fenced` report by the measure `inside`.
+    """
+    block = np.empty((units.shape[0], last - first))
+    beyond = weight_of.size - 1
+    for r in range(units.shape[0]):
+        mu = inside if fenced[r] else measure
+        for z in range(first, last):
+            at = column[z]
+            distance = beyond if at < 0 else min(units[r, at], beyond)
+            block[r, z - first] = scale[r] * mu[z] * weight_of[distance]
+    return block
+
+
+@kernel
+def survey(block, logs, chance, best, guess, luck, total, never):
+    """Sums over a block of outputs that need no distance; returns the sum of -p ln p over joint probabilities.
+
+    Row r of the block is an input of probability chance[r], whose likeliest place has best[r]; logs is ln of the block.
+    By output: which input has the likeliest place (guess) and its probability (luck), the probability of the output
+    (total), and how many inputs never give it (never). All four are zero when this begins.
+    """
+    hidden = 0.0
+    for r in range(block.shape[0]):
+        of_input = math.log(chance[r])
+        row = 0.0
+        for z in range(block.shape[1]):
+            probability = block[r, z]
+            if probability > 0.0:
+                row -= probability * (logs[r, z] + of_input)
+                total[z] += probability * chance[r]
+                if probability * best[r] > luck[z]:
+                    luck[z] = probability * best[r]
+                    guess[z] = r
+            else:
+                never[z] += 1
+        hidden += chance[r] * row
+    return hidden
 
 
 @kernel

@@ -26,7 +26,7 @@ _HOME_KM = 3.0
 
 
 def run(
-    *, progress: bool = False, map_file: str | None = None, homes: int = 10, runs: int = 3, nights: int = 5
+    *, progress: bool = False, map_file: str | None = None, people: int = 400, nights_of: int = 40, nights: int = 5
 ) -> dict[str, Any]:
     """The table, on a map or on a made-up city."""
     warm_up()
@@ -44,7 +44,7 @@ def run(
         tell("another map")
         second = build_metric(mass, requirement=metric.requirement, cartogram=False)
         rows = attack_rows(
-            metric, StudyArea("homes", middle[0], middle[1], _HOME_KM), second=second, homes=homes, runs=runs,
-            nights=nights, tell=tell,
+            metric, StudyArea("homes", middle[0], middle[1], _HOME_KM), second=second, people=people,
+            nights_of=nights_of, nights=nights, tell=tell,
         )  # fmt: skip
     return {"rows": rows, "text": markdown(rows)}

@@ -13,6 +13,7 @@ guess is the place with the largest prior there, any of them when k are equal (s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,13 +21,24 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+from scipy.spatial import KDTree
 
+from .. import _kernels as kernels
 from ..arrays import FloatArray, IntArray
 from ..errors import InputError
-from .channel import Channel
+from .channel import Channel, read
 from .prior import Prior
 
-__all__ = ["AdversaryError", "binary_error", "euclidean_error", "loss_error"]
+__all__ = [
+    "AdversaryError",
+    "Guesser",
+    "Survey",
+    "WorstCase",
+    "binary_error",
+    "euclidean_error",
+    "loss_error",
+    "worst_case",
+]
 
 #: sides of the squares by which guesses are ruled out together, one after the other: a hundred groups in a city, then
 #: parts of those that are left
@@ -50,36 +62,118 @@ class AdversaryError:
     strategy: IntArray
 
 
-def binary_error(channel: Channel, prior: Prior) -> AdversaryError:
-    """Probability of not guessing the very place, with the optimal strategy."""
-    best, share = _favourites(channel, prior)
-    strategy = np.empty(channel.outputs.n, dtype=np.int64)
-    hit = np.zeros(channel.n_inputs)
-    for part, block in channel.blocks():
-        guess = np.argmax(block * best[:, None], axis=0)
-        strategy[part] = guess
-        hit += np.bincount(guess, weights=block[guess, np.arange(len(guess))], minlength=channel.n_inputs)
-    per_place = 1 - share * hit[channel.row_of_place]
-    return AdversaryError(per_place, float(prior.weights @ per_place), strategy)
+@dataclass(frozen=True)
+class WorstCase:
+    """What an average hides.
+
+    `least_error_place`: binary error of the least protected place under h*. `luckiest_report`: the smallest chance of
+    a wrong guess after any report that can happen. `entropy_bits`, `prior_bits`: uncertainty about the place given the
+    report, and before it. `excluded`: share of all (input, output) pairs in which the report can come from elsewhere
+    but not from the input, so that it rules the input out for certain; 0 for a mechanism with a guarantee.
+    `largest_loss`: largest ln K(x)(z)/K(x')(z) over the pairs of places within `near_m`; infinite where a report can
+    tell two neighbours apart for certain.
+    """
+
+    least_error_place: float
+    luckiest_report: float
+    entropy_bits: float
+    prior_bits: float
+    excluded: float
+    largest_loss: float
+    near_m: float
 
 
-def _favourites(channel: Channel, prior: Prior) -> tuple[FloatArray, FloatArray]:
-    """For each input the largest prior of its places; for each place its chance to be the one guessed there."""
+def binary_error(channel: Channel, prior: Prior, *, among: FloatArray | None = None) -> AdversaryError:
+    """Probability of not guessing the very place, with the optimal strategy.
+
+    `among`: so many things are at each place, and the right place still errs with 1 - 1/among.
+    """
+    found = Survey(channel, prior, among=among, worst=False)
+    read(channel, found)
+    return found.binary()
+
+
+def worst_case(channel: Channel, prior: Prior, *, near_m: float = 300) -> WorstCase:
+    """Worst cases and entropy of a channel, by exact sums over its outputs."""
+    found = Survey(channel, prior, near_m=near_m)
+    read(channel, found)
+    return found.worst()
+
+
+class Survey:
+    """Reads a channel for all that needs no distance: guesses of the very place, worst cases, entropy."""
+
+    def __init__(
+        self, channel: Channel, prior: Prior, *, among: FloatArray | None = None, near_m: float = 300,
+        worst: bool = True,
+    ) -> None:  # fmt: skip
+        self._channel, self._prior, self._near_m = channel, prior, near_m
+        self._among = np.ones(prior.n_places) if among is None else among
+        self._best, self._share = _favourites(channel, prior.weights / self._among)
+        self._chance = np.bincount(channel.row_of_place, weights=prior.weights, minlength=channel.n_inputs)
+        self._pairs = _near_pairs(channel, prior, near_m) if worst else None
+        self._strategy = np.zeros(channel.outputs.n, dtype=np.int64)
+        self._hit = np.zeros(channel.n_inputs)
+        self._hidden, self._lucky, self._excluded, self._loss = 0.0, 1.0, 0.0, 0.0
+
+    def add(self, part: slice, block: FloatArray) -> None:
+        block = np.ascontiguousarray(block)
+        n, m = block.shape
+        guess, luck, total, never = np.zeros(m, np.int64), np.zeros(m), np.zeros(m), np.zeros(m, np.int64)
+        with np.errstate(divide="ignore"):
+            logs = np.log(block) if self._pairs is not None else block
+        hidden = kernels.survey(block, logs, self._chance, self._best, guess, luck, total, never)
+        self._strategy[part] = guess
+        self._hit += np.bincount(guess, weights=block[guess, np.arange(m)], minlength=n)
+        if self._pairs is None:
+            return
+        possible = total > 0
+        self._hidden += (hidden + float(np.sum(total[possible] * np.log(total[possible])))) / math.log(2)
+        if possible.any():
+            self._lucky = min(self._lucky, float((1 - luck[possible] / total[possible]).min()))
+            self._excluded += float(never[possible].sum()) / n
+        self._loss = max(self._loss, float(kernels.largest_difference(logs, self._pairs)))
+
+    def binary(self) -> AdversaryError:
+        per_place = 1 - self._share / self._among * self._hit[self._channel.row_of_place]
+        return AdversaryError(per_place, float(self._prior.weights @ per_place), self._strategy)
+
+    def worst(self) -> WorstCase:
+        # entropy of the place = entropy of the input, plus that of the place inside it, which no report touches
+        inside = _bits(self._prior.weights) - _bits(self._chance)
+        return WorstCase(
+            float(self.binary().per_place.min()), max(self._lucky, 0.0), self._hidden + inside,
+            _bits(self._prior.weights), self._excluded / max(self._channel.outputs.n, 1), self._loss, self._near_m,
+        )  # fmt: skip
+
+
+def _bits(p: FloatArray) -> float:
+    """- sum p log2 p; all are > 0."""
+    return float(-np.sum(p * np.log2(p)))
+
+
+def _near_pairs(channel: Channel, prior: Prior, near_m: float) -> IntArray:
+    """Inputs that hold places within `near_m` of each other."""
+    pairs = KDTree(prior.xy).query_pairs(near_m, output_type="ndarray")
+    rows = channel.row_of_place[pairs]
+    return np.unique(np.sort(rows[rows[:, 0] != rows[:, 1]], axis=1), axis=0)
+
+
+def _favourites(channel: Channel, value: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """For each input the largest value of its places; for each place its chance to be the one guessed there."""
     rows = channel.row_of_place
     best = np.zeros(channel.n_inputs)
-    np.maximum.at(best, rows, prior.weights)
-    is_best = prior.weights >= best[rows] * (1 - 1e-12)  # equal counts divided by the same total may differ in a bit
+    np.maximum.at(best, rows, value)
+    is_best = value >= best[rows] * (1 - 1e-12)  # equal counts divided by the same total may differ in a bit
     ties = np.bincount(rows, weights=is_best, minlength=channel.n_inputs)
     return best, np.where(is_best, 1 / ties[rows], 0.0)
 
 
 def euclidean_error(channel: Channel, prior: Prior, *, guesses: FloatArray | None = None) -> AdversaryError:
     """Expected metres between the place and the guess, with the optimal strategy among places, or among `guesses`."""
-    at = prior.xy if guesses is None else guesses
-    dx = prior.xy[:, None, 0] - at[None, :, 0]
-    dy = prior.xy[:, None, 1] - at[None, :, 1]
-    near = [_neighbourhoods(channel, prior, at, side) for side in _GROUPS_M]
-    return _optimal(channel, prior, np.hypot(dx, dy), near)
+    found = Guesser(channel, prior, guesses=guesses)
+    read(channel, found)
+    return found.error()
 
 
 def loss_error(channel: Channel, prior: Prior, loss: FloatArray) -> AdversaryError:
@@ -89,7 +183,43 @@ def loss_error(channel: Channel, prior: Prior, loss: FloatArray) -> AdversaryErr
     """
     if loss.ndim != 2 or loss.shape[0] != prior.n_places or not np.all(np.isfinite(loss)):
         raise InputError(f"'loss' must be a finite table with {prior.n_places} rows, got shape {loss.shape}")
-    return _optimal(channel, prior, loss, ())
+    found = Guesser(channel, prior, loss=loss)
+    read(channel, found)
+    return found.error()
+
+
+class Guesser:
+    """Reads a channel as the adversary does who wants the least expected loss: metres, or those of a table."""
+
+    def __init__(
+        self, channel: Channel, prior: Prior, *, guesses: FloatArray | None = None, loss: FloatArray | None = None
+    ) -> None:
+        self._channel, self._prior = channel, prior
+        at = prior.xy if guesses is None else guesses
+        apart = np.hypot(*(prior.xy[:, None, k] - at[None, :, k] for k in (0, 1))) if loss is None else loss
+        self._loss = apart
+        self._near = [_neighbourhoods(channel, prior, at, side) for side in _GROUPS_M] if loss is None else []
+        self._cost = np.asarray(_membership(channel, prior) @ apart)
+        self._strategy = np.zeros(channel.outputs.n, dtype=np.int64)
+        self._guessed = np.zeros((channel.n_inputs, apart.shape[1]))
+
+    def add(self, part: slice, block: FloatArray) -> None:
+        top = block.max(axis=0)
+        possible = np.flatnonzero(top)  # for a report that nobody makes any guess will do
+        if not len(possible):
+            return
+        block = block if len(possible) == block.shape[1] else block[:, possible]
+        likely = _likely(block, top[possible], self._near, self._loss.shape[1])
+        guess = likely[np.argmin(block.T @ self._cost[:, likely], axis=1)]
+        self._strategy[part.start + possible] = guess
+        used, column = np.unique(guess, return_inverse=True)
+        choice = np.zeros((len(guess), len(used)))
+        choice[np.arange(len(guess)), column] = 1
+        self._guessed[:, used] += block @ choice
+
+    def error(self) -> AdversaryError:
+        per_place = np.einsum("ph,ph->p", self._guessed[self._channel.row_of_place], self._loss)
+        return AdversaryError(per_place, float(self._prior.weights @ per_place), self._strategy)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,27 +249,6 @@ def _neighbourhoods(channel: Channel, prior: Prior, xy: FloatArray, side_m: floa
     unit = np.where(away > 0, away, np.inf)  # at the place itself 0 is a slope of the distance as good as any
     slopes = _membership(channel, prior) @ np.hstack([away, dx / unit, dy / unit])
     return _Neighbourhoods(group, radius, np.asarray(slopes, dtype=np.float32))
-
-
-def _optimal(channel: Channel, prior: Prior, loss: FloatArray, near: Sequence[_Neighbourhoods]) -> AdversaryError:
-    cost = np.asarray(_membership(channel, prior) @ loss)
-    strategy = np.zeros(channel.outputs.n, dtype=np.int64)
-    guessed = np.zeros((channel.n_inputs, loss.shape[1]))
-    for part, whole in channel.blocks():
-        top = whole.max(axis=0)
-        possible = np.flatnonzero(top)  # for a report that nobody makes any guess will do
-        if not len(possible):
-            continue
-        block = whole if len(possible) == whole.shape[1] else whole[:, possible]
-        likely = _likely(block, top[possible], near, loss.shape[1])
-        guess = likely[np.argmin(block.T @ cost[:, likely], axis=1)]
-        strategy[part.start + possible] = guess
-        used, column = np.unique(guess, return_inverse=True)
-        choice = np.zeros((len(guess), len(used)))
-        choice[np.arange(len(guess)), column] = 1
-        guessed[:, used] += block @ choice
-    per_place = np.einsum("ph,ph->p", guessed[channel.row_of_place], loss)
-    return AdversaryError(per_place, float(prior.weights @ per_place), strategy)
 
 
 def _likely(block: FloatArray, top: FloatArray, near: Sequence[_Neighbourhoods], guesses: int) -> IntArray:

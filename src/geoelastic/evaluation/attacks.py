@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Adversaries beyond the paper: one who knows the user, one who is lucky, and one who sees many reports.
+"""Adversaries beyond the paper: one who knows the user, and one who sees many reports.
 
-All but the repeated reports are exact sums. Repeated reports are simulated with a named seed, since n of them have m^n
+The first is an exact sum. Repeated reports are simulated with a named seed, since n of them have m^n
 outcomes; results carry their standard error.
 """
 
@@ -11,22 +11,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 
-from .. import _kernels as kernels
 from ..arrays import FloatArray, IntArray
 from ..errors import InputError, require_count
-from .channel import BLOCK, Channel
+from .channel import Channel, read
 from .prior import Prior
 
 __all__ = [
+    "Acquaintance",
     "OwnPriorError",
     "RepeatedReports",
-    "WorstCase",
     "outcome_rows",
     "own_prior_error",
     "repeated_reports",
-    "worst_case",
 ]
 
 
@@ -44,20 +41,31 @@ def own_prior_error(channel: Channel, prior: Prior, *, max_users: int | None = N
 
     `max_users` takes an even sample of the users, for a quick look.
     """
-    counts = np.diff(prior.users.indptr)
-    size = prior.n_users if max_users is None else min(max_users, prior.n_users)
-    chosen = np.linspace(0, prior.n_users - 1, size).round().astype(np.int64)
-    binary, metres = np.ones(len(chosen)), np.zeros(len(chosen))
-    users = [_user(prior, int(u)) for u in chosen]
-    for _, block in channel.blocks(8 * BLOCK):
-        for k, (places, weights, loss) in enumerate(users):
-            if len(places) == 1:
-                continue
-            joint = weights[:, None] * block[channel.row_of_place[places]]
-            binary[k] -= joint.max(axis=0).sum()
-            metres[k] += (loss @ joint).min(axis=0).sum()
-    binary[counts[chosen] == 1] = 0
-    return OwnPriorError(np.maximum(binary, 0), metres, counts[chosen].astype(np.int64))
+    found = Acquaintance(channel, prior, max_users=max_users)
+    read(channel, found)
+    return found.error()
+
+
+class Acquaintance:
+    """Reads a channel as adversaries do who know one user's habits each."""
+
+    def __init__(self, channel: Channel, prior: Prior, *, max_users: int | None = None) -> None:
+        size = prior.n_users if max_users is None else min(max_users, prior.n_users)
+        chosen = np.linspace(0, prior.n_users - 1, size).round().astype(np.int64)
+        self._rows = channel.row_of_place
+        self._users = [_user(prior, int(u)) for u in chosen]
+        self._places = np.diff(prior.users.indptr)[chosen].astype(np.int64)
+        self._binary, self._metres = np.where(self._places > 1, 1.0, 0.0), np.zeros(size)
+
+    def add(self, part: slice, block: FloatArray) -> None:
+        for k, (places, weights, loss) in enumerate(self._users):
+            if len(places) > 1:
+                joint = weights[:, None] * block[self._rows[places]]
+                self._binary[k] -= joint.max(axis=0).sum()
+                self._metres[k] += (loss @ joint).min(axis=0).sum()
+
+    def error(self) -> OwnPriorError:
+        return OwnPriorError(np.maximum(self._binary, 0), self._metres, self._places)
 
 
 def _user(prior: Prior, u: int) -> tuple[IntArray, FloatArray, FloatArray]:
@@ -66,73 +74,6 @@ def _user(prior: Prior, u: int) -> tuple[IntArray, FloatArray, FloatArray]:
     xy = prior.xy[places]
     loss = np.hypot(xy[:, None, 0] - xy[None, :, 0], xy[:, None, 1] - xy[None, :, 1])
     return places, np.asarray(prior.users.data[part]), loss
-
-
-@dataclass(frozen=True)
-class WorstCase:
-    """What an average hides.
-
-    `least_error_place`: binary error of the least protected place under h*. `luckiest_report`: the smallest chance of
-    a wrong guess after any report that can happen. `entropy_bits`, `prior_bits`: uncertainty about the place given the
-    report, and before it. `excluded`: share of all (input, output) pairs in which the report can come from elsewhere
-    but not from the input, so that it rules the input out for certain; 0 for a mechanism with a guarantee.
-    `largest_loss`: largest ln K(x)(z)/K(x')(z) over the pairs of places within `near_m`; infinite where a report can
-    tell two neighbours apart for certain.
-    """
-
-    least_error_place: float
-    luckiest_report: float
-    entropy_bits: float
-    prior_bits: float
-    excluded: float
-    largest_loss: float
-    near_m: float
-
-
-def worst_case(channel: Channel, prior: Prior, *, per_place_binary: FloatArray, near_m: float = 300) -> WorstCase:
-    """Worst cases and entropy of a channel, by exact sums over its outputs."""
-    membership = sparse.csr_array(
-        (prior.weights, (channel.row_of_place, np.arange(prior.n_places))), shape=(channel.n_inputs, prior.n_places)
-    )
-    of_input = np.asarray(membership.sum(axis=1))
-    largest = np.asarray(membership.max(axis=1).todense()).ravel()
-    # entropy of the place = entropy of the input, plus that of the place inside it, which no report touches
-    inside = _plogp(prior.weights) - _plogp(of_input)
-    pairs = _near_pairs(channel, prior, near_m)
-    hidden, lucky, excluded, loss = 0.0, 1.0, 0.0, 0.0
-    for _, block in channel.blocks():
-        joint = block * of_input[:, None]
-        total = joint.sum(axis=0)
-        possible = total > 0
-        hidden += _plogp(joint) - _plogp(total)
-        best = (block * largest[:, None]).max(axis=0)
-        if possible.any():
-            lucky = min(lucky, float((1 - best[possible] / total[possible]).min()))
-            excluded += float(np.sum(block[:, possible] == 0) / channel.n_inputs)
-        loss = max(loss, _log_ratio(block, pairs))
-    count = max(channel.outputs.n, 1)
-    least = float(per_place_binary.min())
-    return WorstCase(least, max(lucky, 0.0), hidden + inside, _plogp(prior.weights), excluded / count, loss, near_m)
-
-
-def _plogp(p: FloatArray) -> float:
-    """- sum p log2 p over positive entries."""
-    positive = p[p > 0]
-    return float(-np.sum(positive * np.log2(positive)))
-
-
-def _near_pairs(channel: Channel, prior: Prior, near_m: float) -> IntArray:
-    from scipy.spatial import KDTree
-
-    pairs = KDTree(prior.xy).query_pairs(near_m, output_type="ndarray")
-    rows = channel.row_of_place[pairs]
-    return np.unique(np.sort(rows[rows[:, 0] != rows[:, 1]], axis=1), axis=0)
-
-
-def _log_ratio(block: FloatArray, pairs: IntArray) -> float:
-    """Largest |ln| of the ratio of two rows over the given pairs of rows; 0 / 0 counts for nothing."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return float(kernels.largest_difference(np.log(np.ascontiguousarray(block)), pairs))
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,17 +11,25 @@ adaptive layout; a single cell if `side` is 1). The adversary learns the output;
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..errors import InputError
 
-__all__ = ["BLOCK", "Channel", "Outputs", "channel_from_matrix", "remembered"]
+__all__ = ["BLOCK", "Channel", "Outputs", "Reader", "channel_from_matrix", "read"]
 
 #: columns per block: 1024 x 3000 doubles are 24 MB, small enough to stay near the processor, large enough for BLAS
 BLOCK = 1024
+
+
+class Reader(Protocol):
+    """Sums something over the outputs of a channel, a block at a time."""
+
+    def add(self, part: slice, block: FloatArray) -> None:
+        """Take in the (inputs, outputs) probabilities of the outputs `part`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,14 +85,11 @@ class Channel:
         return total
 
 
-def remembered(channel: Channel, *, most: int = 100_000_000) -> Channel:
-    """The channel with its table computed once, if that is at most so many numbers (800 MB); else as it is."""
-    if channel.n_inputs * channel.outputs.n > most:
-        return channel
-    matrix = np.empty((channel.n_inputs, channel.outputs.n))
+def read(channel: Channel, *readers: Reader) -> None:
+    """Show every block to all readers: it is computed once, however many look at it."""
     for part, block in channel.blocks():
-        matrix[:, part] = block
-    return replace(channel, block=lambda start, stop: matrix[:, start:stop])
+        for reader in readers:
+            reader.add(part, block)
 
 
 def channel_from_matrix(

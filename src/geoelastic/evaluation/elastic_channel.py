@@ -7,7 +7,7 @@ part, computed once (whole units of level, exact). The weights are the mechanism
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
@@ -158,16 +158,9 @@ def elastic_channel(
     table_of_weights = make_weights(WHOLE if sharpened else HALF)
     farthest = int(table.units.max(where=table.units < UNREACHABLE, initial=0))
     weight_of = _weight_by_units(table_of_weights, farthest)
-    fenced = metric.fence[table.inputs] > 0
-
-    def weights(start: int, stop: int) -> FloatArray:
-        units = table.units[:, start:stop]
-        # inside a fence every report is even over it, whatever the measure outside
-        mu = np.where(fenced[:, None], cells[start:stop], measure[start:stop])
-        return mu * weight_of[np.minimum(units, len(weight_of) - 1)]
-
     label = name or f"elastic, output by {output if isinstance(output, str) else 'measure'}"
-    return _normalised(label, table, weights, _outputs(metric), sound=True)
+    # inside a fence every report is even over it, whatever the measure outside
+    return _channel(label, table, table.columns, weight_of, (measure, cells), _outputs(metric), sound=True)
 
 
 def reporting_channel(metric: AnyMetric, prior: Prior, *, workers: int = 2, progress: bool = False) -> Channel:
@@ -206,7 +199,7 @@ def cells_in(metric: AnyMetric, area: StudyArea) -> IntArray:
 
 def paper_channel(
     table: DistanceTable,
-    prior: Prior,
+    prior: Prior | None = None,
     area: StudyArea | None = None,
     *,
     cut: float | None = None,
@@ -214,15 +207,15 @@ def paper_channel(
 ) -> Channel:
     """The paper's evaluation as its program ran it: exp(-d/2) evenly over cells, and nothing beyond level `cut`.
 
-    With an `area` only its cells are reported and the rest is normalised away; without one the whole map is. `cut` is
-    2 l_top unless given. NO GUARANTEE: the support depends on the secret, so some reports exclude some places for
+    With an `area` only its cells, and those of the prior's places, are reported, the rest is normalised away. `cut`
+    is 2 l_top unless given. NO GUARANTEE: the support depends on the secret, so some reports exclude some places for
     certain. It is here to compare with the paper's figures, not to be used.
     """
     metric = table.metric
     cut = 2 * metric.l_top if cut is None else require_positive("cut", cut)
     if table.cut is not None and cut > table.cut:
         raise InputError(f"'cut' must be at most that of the table, {table.cut:g}, got {cut:g}")
-    if area is None:
+    if area is None or prior is None:
         outputs, column = _outputs(metric, table.columns), np.arange(len(table.columns))
         label = "as in the paper, whole map (no guarantee)"
     else:
@@ -234,13 +227,7 @@ def paper_channel(
         label = "as in the paper, in the box (no guarantee)"
     count = outputs.side.astype(np.float64) ** 2
     weight_of = _weight_by_units(make_weights(HALF), level_to_units(cut))
-
-    def weights(start: int, stop: int) -> FloatArray:
-        at = column[start:stop]
-        units = np.where(at < 0, UNREACHABLE, table.units[:, at])
-        return count[start:stop] * weight_of[np.minimum(units, len(weight_of) - 1)]
-
-    return _normalised(name or label, table, weights, outputs, sound=False)
+    return _channel(name or label, table, column, weight_of, (count, count), outputs, sound=False)
 
 
 def _column_of(table: DistanceTable, locations: IntArray) -> IntArray:
@@ -254,29 +241,45 @@ def _single_cells(metric: AnyMetric, cells: IntArray) -> Outputs:
     return Outputs(xy, np.ones(len(cells), dtype=np.int64), float(metric.grid.cell_m))
 
 
-def _normalised(name: str, table: DistanceTable, weights: Any, outputs: Outputs, *, sound: bool) -> Channel:
-    """A channel from unnormalised weights: one pass over the blocks for the row sums."""
-    raw = Channel(name, table.row_of_place, outputs, weights, sound)
-    inverse = 1 / raw.total()[:, None]
-    return Channel(name, table.row_of_place, outputs, lambda start, stop: weights(start, stop) * inverse, sound)
+def _channel(
+    name: str, table: DistanceTable, column: IntArray, weight_of: FloatArray, measures: tuple[Any, Any],
+    outputs: Outputs, *, sound: bool,
+) -> Channel:  # fmt: skip
+    """The channel measure x weight of the distance in `column` (-1: out of reach), normalised.
+
+    `measures`: outside and inside fences.
+    """
+    outside, inside = (np.asarray(measure, dtype=np.float64) for measure in measures)
+    fenced = np.asarray(table.metric.fence[table.inputs] > 0)
+
+    def rows(scale: FloatArray) -> Channel:
+        def block(start: int, stop: int) -> FloatArray:
+            found: FloatArray = kernels.outcomes(
+                table.units, column, start, stop, weight_of, outside, inside, fenced, scale
+            )
+            return found
+
+        return Channel(name, table.row_of_place, outputs, block, sound)
+
+    return rows(1 / rows(np.ones(len(table.inputs))).total())
 
 
 def expected_errors(
-    metric: AnyMetric, locations: IntArray, *, output: str | FloatArray = "mass", cut: float | None = None,
-    sharpened: bool = False, workers: int = 2, progress: bool = False,
-) -> FloatArray:  # fmt: skip
+    metric: AnyMetric,
+    locations: IntArray,
+    *channels: Callable[[DistanceTable], Channel],
+    workers: int = 2,
+    progress: bool = False,
+) -> list[FloatArray]:
     """Expected metres between the centre of each of `locations` and its report over the whole map: the paper's E(x).
 
-    With a `cut` nothing is reported beyond that level, as in the paper's program (no guarantee). `sharpened`: the
-    metric is the one that a certified relief lets reports go by, and all of its distances count.
+    One array for each of the `channels`, which are made of a few distances at a time: they share the searches.
     """
-    outputs, measure = _outputs(metric), output_measure(metric.whole(), output)
-    weights = make_weights(WHOLE if sharpened else HALF)
-    result = np.empty(len(locations))
-    for some, units in _distances(metric, locations, cut, workers=workers, progress=progress):
-        farthest = int(units.max(where=units < UNREACHABLE, initial=0))
-        weight_of = _weight_by_units(weights, farthest if cut is None else level_to_units(cut))
-        rows = measure * weight_of[np.minimum(units, len(weight_of) - 1)]
-        rows /= rows.sum(axis=1)[:, None]
-        result[some] = expected_distance(rows, metric.xy[locations[some]], outputs)
-    return result
+    found = [np.empty(len(locations)) for _ in channels]
+    for some, units in _distances(metric, locations, None, workers=workers, progress=progress):
+        table = DistanceTable(metric, locations[some], np.arange(len(some)), units, np.arange(metric.n))
+        for errors, make in zip(found, channels, strict=True):
+            channel = make(table)
+            rows = channel.block(0, channel.outputs.n)
+            errors[some] = expected_distance(rows, metric.xy[locations[some]], channel.outputs)
+    return found

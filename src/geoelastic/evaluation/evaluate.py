@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from ..sources.checkins import read_checkins
 from ..tiles.folder import MANIFEST
 from ..tiles.tiled_metric import is_tiled
 from .elastic_channel import cells_in
-from .homes import home_recovery, lattice_gap
+from .homes import home_recovery
+from .optimum_gap import lattice_gap
 from .paper_claims import judge_claims
 from .study import Study, run_study
 from .study_areas import StudyArea
@@ -48,10 +50,7 @@ def beyond(study: Study, result: dict[str, Any], stages: Stages) -> dict[str, An
         key,
         lambda: home_recovery(metric, square, epsilon=epsilon, workers=study.workers) | {"area": area.name},
     )
-    gaps = {
-        a.name: stages.run(f"optimum {a.name}", study.key(a), lambda a=a: vars(lattice_gap(metric, a)))  # type: ignore[misc]
-        for a in study.areas
-    }
+    gaps = {a.name: stages.run(f"optimum {a.name}", study.key(a), partial(lattice_gap, metric, a)) for a in study.areas}
     return {"recovery": recovery, "gaps": gaps}
 
 

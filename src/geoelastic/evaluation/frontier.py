@@ -20,16 +20,16 @@ from ..arrays import FloatArray
 from ..locations import Grid
 from ..metric import Metric
 from ..metric.relief import reporting_metric
-from .adversary import euclidean_error
-from .attacks import own_prior_error
+from .adversary import Guesser
+from .attacks import Acquaintance
 from .baselines import density_snap_channel, grid_snap_channel
-from .channel import Channel, Outputs, channel_from_matrix
+from .channel import Channel, Outputs, channel_from_matrix, read
 from .elastic_channel import distance_table, elastic_channel
 from .laplace_channel import laplace_channel
 from .prior import Prior
 from .study_areas import StudyArea
 from .study_stages import Stages
-from .utility import measure_utility
+from .utility import DistanceReader
 
 __all__ = [
     "GRID_M",
@@ -101,9 +101,11 @@ def point(channel: Channel, prior: Prior, *, reports: bool = True) -> dict[str, 
     The adversary's strategy comes from the prior of all, or from a user's own (an even sample of users who have several
     places; those with one have nothing to hide from somebody who knows it).
     """
-    utility = measure_utility(channel, prior) if reports else None
-    adversary = prior.per_user(euclidean_error(channel, prior).per_place)
-    known = own_prior_error(channel, prior, max_users=_OWN_USERS)
+    distances, guesser = DistanceReader(channel, prior), Guesser(channel, prior)
+    habits = Acquaintance(channel, prior, max_users=_OWN_USERS)
+    read(channel, distances, guesser, habits)
+    utility, known = distances.utility() if reports else None, habits.error()
+    adversary = prior.per_user(guesser.error().per_place)
     own = known.euclidean_m[known.places > 1]
     errors = None if utility is None else prior.per_user(utility.per_place_m)
     return {

@@ -14,21 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from .. import _kernels as kernels
 from ..arrays import FloatArray, IntArray
-from ..levels import UNREACHABLE
 from ..mechanism.elastic import ElasticMechanism
 from ..metric import AnyMetric
 from ..randomness import SeededRandom
 from ..traces import Habit, TraceMechanism
-from ..traces.habit import jump_measure
-from ..traces.live import LiveTrace
 from .attacks import outcome_rows
 from .elastic_channel import mechanism_channel
-from .homes import draw_homes, home_fence, home_prior
+from .homes import home_fence, home_prior
 from .prior import Prior
 from .study_areas import StudyArea
-from .trace_homes import Told, home_beliefs
+from .trace_homes import HomeTicks, Told, home_beliefs
 
 __all__ = ["HomeScene", "attack_rows"]
 
@@ -95,20 +91,25 @@ class _AttackTable:
 
 
 def attack_rows(
-    metric: AnyMetric, area: StudyArea, *, second: AnyMetric | None = None, homes: int = 10, runs: int = 3,
+    metric: AnyMetric, area: StudyArea, *, second: AnyMetric | None = None, people: int = 400, nights_of: int = 40,
     reports: Sequence[int] = (1, 10, 100), nights: int = 5, seed: int = 0, tell: Callable[[str], None] = lambda _: None,
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """One row an attack: what is seen, how far off the best guess is, how often the very cell is found."""
+    """One row an attack: what is seen, how far off the best guess is, how often the very cell is found.
+
+    `people` have homes drawn by the prior that the adversary holds; only the first `nights_of` of them are traced.
+    """
     scene = HomeScene.of(metric, home_prior(metric, area))
-    chosen = draw_homes(metric, scene.prior, homes, np.random.default_rng(seed))
+    secret = metric.secret[metric.locations.owner.ravel()[scene.prior.cell]]
+    chances = np.where(secret, scene.prior.weights, 0.0)
+    homes = np.random.default_rng(seed).choice(scene.prior.n_places, size=people, p=chances / chances.sum())
     table = _AttackTable()
     attacks: tuple[tuple[str, Callable[[], None]], ...] = (
-        ("fresh", lambda: _fresh(table, scene, chosen, runs, reports, seed)),
-        ("live", lambda: _live(table, scene, chosen, runs, reports[-1], seed)),
-        ("traced", lambda: _traced(table, scene, chosen, nights, seed)),
-        ("work", lambda: _work(table, scene, runs * homes, reports, seed)),
-        ("two maps", lambda: _two_maps(table, scene, second, chosen, runs, seed)),
-        ("neighbours", lambda: _neighbours(table, scene, int(chosen[0]), runs, reports, seed)),
+        ("fresh", lambda: _fresh(table, scene, homes, reports, seed)),
+        ("live", lambda: _live(table, scene, homes, reports[-1], seed)),
+        ("traced", lambda: _traced(table, scene, homes[:nights_of], nights, seed)),
+        ("work", lambda: _work(table, scene, people, reports, seed)),
+        ("two maps", lambda: _two_maps(table, scene, second, homes, seed)),
+        ("neighbours", lambda: _neighbours(table, scene, int(homes[0]), people, reports, seed)),
     )
     for name, attack in attacks:
         tell(name)
@@ -116,11 +117,9 @@ def attack_rows(
     return table.rows
 
 
-def _fresh(
-    table: _AttackTable, scene: HomeScene, homes: IntArray, runs: int, reports: Sequence[int], seed: int
-) -> None:
+def _fresh(table: _AttackTable, scene: HomeScene, homes: IntArray, reports: Sequence[int], seed: int) -> None:
     rng = np.random.default_rng(seed)
-    cases = [(int(home), scene.draw(int(home), rng, reports[-1])) for home in homes for _ in range(runs)]
+    cases = [(home, scene.draw(home, rng, reports[-1])) for home in homes.tolist()]
     none = np.zeros(scene.prior.n_places)
     table.add("nothing is reported", "nothing", [scene.judge(none, home) for home, _ in cases])
     for n in reports:
@@ -130,27 +129,20 @@ def _fresh(
     table.add("sticky reports", f"{reports[-1]} from home, all the same", found)
 
 
-def _live(table: _AttackTable, scene: HomeScene, homes: IntArray, runs: int, ticks: int, seed: int) -> None:
+def _live(table: _AttackTable, scene: HomeScene, homes: IntArray, ticks: int, seed: int) -> None:
     """`LiveTrace` at home, one tick after the other: its own law, with the habit that everybody sees grow."""
-    traces = LiveTrace(scene.mechanism).mechanism
-    weights = _live_weights(traces, scene)
+    home_ticks = HomeTicks.of(scene.mechanism, _locations(scene))
     rng = np.random.default_rng(seed)
-    inside = np.flatnonzero(traces.parts == traces.parts[_locations(scene)[0]])
     marks = sorted({min(12, ticks), ticks})
     found: dict[int, list[tuple[float, float]]] = {mark: [] for mark in marks}
-    for home in [int(h) for h in homes for _ in range(runs)]:
-        logs, past = np.zeros(len(weights)), Habit()
+    for home in homes.tolist():
+        told, logs = home_ticks.begin(), 0.0
         for tick in range(1, ticks + 1):
-            measure = jump_measure(
-                traces.measure, inside, past, habit=traces.habit, jump=traces.jump, on_last=traces.on_last
-            )
-            sums = weights @ measure
-            row = weights[scene.row_of_place[home]] * measure
-            z = int(rng.choice(row.size, p=row / row.sum()))
-            logs += np.log(weights[:, z]) - np.log(sums)
-            past = past.after([z], traces.step_s)
+            z = told.draw(int(scene.row_of_place[home]), rng)
+            logs = logs + told.logs(z)
+            told.say(z)
             if tick in found:
-                found[tick].append(scene.judge(logs[scene.row_of_place], home))
+                found[tick].append(scene.judge(np.asarray(logs)[scene.row_of_place], home))
     for mark in marks:
         table.add("live reports, a tick every two hours", f"{mark} ticks at home", found[mark])
 
@@ -158,16 +150,6 @@ def _live(table: _AttackTable, scene: HomeScene, homes: IntArray, runs: int, tic
 def _locations(scene: HomeScene) -> IntArray:
     owner = scene.mechanism.metric.locations.owner.ravel()[scene.prior.cell]
     return np.unique(owner).astype(np.int64)
-
-
-def _live_weights(traces: TraceMechanism, scene: HomeScene) -> FloatArray:
-    """w(d(x, z)) from every candidate's location to all, at the exponent of a tick."""
-    locations = _locations(scene)
-    rows = traces.searches(locations)
-    weights = np.empty((len(locations), traces.metric.n))
-    for k, location in enumerate(locations.tolist()):
-        kernels.trace_weights(rows[location], traces.weights.table, UNREACHABLE, weights[k])
-    return weights
 
 
 def _traced(table: _AttackTable, scene: HomeScene, homes: IntArray, nights: int, seed: int) -> None:
@@ -201,7 +183,7 @@ def _work(table: _AttackTable, scene: HomeScene, cases: int, reports: Sequence[i
     priors = [scene.prior.weights * np.exp(-scene.apart_m[work] / _COMMUTE_M) for work in works]
     priors = [prior / prior.sum() for prior in priors]
     homes = [int(rng.choice(scene.prior.n_places, p=prior)) for prior in priors]
-    seen = [scene.draw(home, rng, reports[-1]) for home in homes]
+    seen = [scene.draw(home, rng, reports[-2]) for home in homes]
     none = np.zeros(scene.prior.n_places)
     for n in (0, *reports[:-1]):
         for name, known in (("knows the place of work", priors), ("does not know it", [scene.prior.weights] * cases)):
@@ -212,16 +194,13 @@ def _work(table: _AttackTable, scene: HomeScene, cases: int, reports: Sequence[i
             table.add(f"lives near work; the adversary {name}", f"{n} from home" if n else "nothing", found)
 
 
-def _two_maps(
-    table: _AttackTable, scene: HomeScene, second: AnyMetric | None, homes: IntArray, runs: int, seed: int
-) -> None:
+def _two_maps(table: _AttackTable, scene: HomeScene, second: AnyMetric | None, homes: IntArray, seed: int) -> None:
     """A report through each of two maps of the same land, beside two through one: d adds up over maps as well."""
     if second is None:
         return
     other = HomeScene.of(second, scene.prior)
     rng = np.random.default_rng(seed)
-    cases = [(int(home), scene.draw(int(home), rng, 2), other.draw(int(home), rng, 2)) for home in homes
-             for _ in range(runs)]  # fmt: skip
+    cases = [(home, scene.draw(home, rng, 2), other.draw(home, rng, 2)) for home in homes.tolist()]
     ways: tuple[tuple[str, Callable[[IntArray, IntArray], FloatArray]], ...] = (
         ("two reports through one map", lambda a, b: scene.seen(a)),
         ("two reports through another map", lambda a, b: other.seen(b)),
@@ -231,7 +210,9 @@ def _two_maps(
         table.add(name, "2 from home", [scene.judge(seen(a, b), home) for home, a, b in cases])
 
 
-def _neighbours(table: _AttackTable, scene: HomeScene, home: int, runs: int, reports: Sequence[int], seed: int) -> None:
+def _neighbours(
+    table: _AttackTable, scene: HomeScene, home: int, people: int, reports: Sequence[int], seed: int
+) -> None:
     """Those who live next to somebody's fence: what reports tell of them with it and without."""
     metric, prior = scene.mechanism.metric, scene.prior
     fenced = metric.with_fences([home_fence(metric, int(prior.cell[home]))])
@@ -242,9 +223,9 @@ def _neighbours(table: _AttackTable, scene: HomeScene, home: int, runs: int, rep
     after = HomeScene.of(fenced, prior)
     for name, world in (("without the fence", scene), ("with it", after)):
         rng = np.random.default_rng(seed)
-        cases = [(int(h), world.draw(int(h), rng, reports[-1])) for h in next_door for _ in range(runs)]
-        errors = [world.mechanism.expected_error(int(i)) for i in np.unique(
-            world.mechanism.metric.locations.owner.ravel()[prior.cell[next_door]])]  # fmt: skip
+        cases = [(h, world.draw(h, rng, reports[-2])) for h in rng.choice(next_door, size=people).tolist()]
+        owner = world.mechanism.metric.locations.owner.ravel()
+        errors = [world.mechanism.expected_error(int(i)) for i in np.unique(owner[prior.cell[next_door]])]
         for n in reports[:-1]:
             found = [world.judge(world.seen(seen[:n]), h) for h, seen in cases]
             table.add(

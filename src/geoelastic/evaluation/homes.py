@@ -21,11 +21,10 @@ from ..metric import AnyMetric
 from .attacks import RepeatedReports, repeated_reports
 from .elastic_channel import cells_in, distance_table, elastic_channel, reporting_channel
 from .laplace_channel import laplace_channel
-from .optimal import OptimalGap, optimal_gap
 from .prior import Prior
 from .study_areas import StudyArea
 
-__all__ = ["draw_homes", "home_fence", "home_prior", "home_recovery", "lattice_gap"]
+__all__ = ["draw_homes", "home_fence", "home_prior", "home_recovery"]
 
 #: an irregular fence of 15 cells that holds the home off its centre: rows and columns from the home
 _FENCE = (
@@ -101,24 +100,3 @@ def home_fence(metric: AnyMetric, cell: int) -> Any:
     for dr, dc in _FENCE:
         mask[row + dr, col + dc] = True
     return cells_to_shape(metric.grid, mask)
-
-
-def lattice_gap(metric: AnyMetric, area: StudyArea, *, side: int = 6) -> OptimalGap:
-    """How far the mechanism by mass is from the optimum, on `side` x `side` places spread evenly over an area.
-
-    Secrets and reports are these places only, with the metric's own distances between them; the prior and the output
-    measure are their masses.
-    """
-    cells = cells_in(metric, area)
-    row, col = np.divmod(cells, metric.grid.cols)
-    edges = [(np.arange(side) + 0.5) / side * (v.max() - v.min()) + v.min() for v in (row, col)]
-    r, c = (a.ravel().round().astype(np.int64) for a in np.meshgrid(*edges, indexing="ij"))
-    places = np.unique(metric.locations.owner[r, c])
-    distances = np.stack([metric.distances_from(int(i))[places] for i in places])
-    if not np.all(np.isfinite(distances)):
-        raise InputError(f"the area '{area.name}' must not hold fences")
-    xy = metric.xy[places]
-    cost = np.hypot(xy[:, None, 0] - xy[None, :, 0], xy[:, None, 1] - xy[None, :, 1])
-    density = metric.mass[places] / metric.locations.area_cells[places]
-    prior = density / density.sum()
-    return optimal_gap((distances + distances.T) / 2, cost, prior, prior)

@@ -10,20 +10,20 @@ it says in the end is one of the places), falls below the bound.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..errors import InputError
-from ..levels import UNREACHABLE
 from ..mechanism.elastic import ElasticMechanism
 from ..metric import AnyMetric
 from .elastic_channel import cells_in
-from .optimum import LinearProgram, spanner
+from .optimum import LinearProgram, solve_optimum, spanner
 from .optimum_bound import WEIGHTS_TOTAL
 from .study_areas import StudyArea
 
-__all__ = ["LatticeScene", "lattice_scene", "mechanism_errors"]
+__all__ = ["LatticeScene", "lattice_gap", "lattice_scene", "mechanism_errors"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,8 @@ class LatticeScene:
 
 
 def lattice_scene(metric: AnyMetric, area: StudyArea, *, side: int = 15, stretch: float = 1.05) -> LatticeScene:
-    """`side` x `side` places spread evenly over an area (fewer, where two fall into one location)."""
+    """`side` x `side` places spread evenly over an area: fewer, where two fall into one location, and none of the
+    frame or of a fence."""
     cells = cells_in(metric, area)
     if not len(cells):
         raise InputError(f"the area '{area.name}' must lie on the map")
@@ -58,9 +59,11 @@ def lattice_scene(metric: AnyMetric, area: StudyArea, *, side: int = 15, stretch
     edges = [(np.arange(side) + 0.5) / side * (v.max() - v.min()) + v.min() for v in (row, col)]
     r, c = (a.ravel().round().astype(np.int64) for a in np.meshgrid(*edges, indexing="ij"))
     locations, at = np.unique(metric.locations.owner[r, c], return_index=True)
+    free = metric.secret[locations] & (metric.fence[locations] == 0)
+    locations, at = locations[free], at[free]
+    if len(locations) < 2:
+        raise InputError(f"the area '{area.name}' must hold places outside the frame and outside fences")
     units = np.stack([metric.distance_units_from(int(i))[locations] for i in locations]).astype(np.int64)
-    if np.any(units == UNREACHABLE) or not np.all(metric.secret[locations]):
-        raise InputError(f"the area '{area.name}' must hold no fence and nothing of the frame")
     units = np.minimum(units, units.T)
     pairs = spanner(units, stretch)
     xy_mm = np.rint(metric.xy[locations] * 1000).astype(np.int64)
@@ -94,3 +97,17 @@ def remapped_errors(rows: FloatArray, problem: LinearProgram) -> FloatArray:
         np.add.at(guessed.T, guess, block.T)
     errors: FloatArray = np.einsum("xr,xr->x", guessed, problem.cost_m)
     return errors
+
+
+def lattice_gap(metric: AnyMetric, area: StudyArea, *, side: int = 10) -> dict[str, Any]:
+    """How far what a map reports is from the optimum on `side` x `side` places of an area, as it is and remapped."""
+    scene = lattice_scene(metric, area, side=side)
+    best = solve_optimum(scene.problem)
+    reported, remapped = mechanism_errors(ElasticMechanism(metric), scene)
+    return {
+        "places": len(scene.locations),
+        "bound_m": best.bound_m,
+        "optimal_m": best.error_m,
+        "remapped_m": scene.error_m(remapped),
+        "reported_m": scene.error_m(reported),
+    }

@@ -25,14 +25,14 @@ from scipy import sparse
 from ..arrays import FloatArray
 from ..locations import Grid
 from ..metric import AnyMetric
-from .adversary import AdversaryError, euclidean_error, loss_error
+from .adversary import AdversaryError, binary_error, euclidean_error
 from .channel import Channel
 from .elastic_channel import DistanceTable, cells_in, paper_channel
 from .laplace_channel import boxed_laplace_channel, laplace_channel
 from .prior import Prior
 from .study_areas import StudyArea
 
-__all__ = ["AsRun", "cell_binary_error", "cell_prior", "elastic_as_run", "laplace_as_run"]
+__all__ = ["AsRun", "cell_prior", "elastic_as_run", "laplace_as_run"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class AsRun:
 
     def binary(self) -> AdversaryError:
         """The adversary's chance of missing the place, for each cell."""
-        return cell_binary_error(self.adversary, self.prior, self.places)
+        return binary_error(self.adversary, self.prior, among=self.places)
 
     def euclidean(self) -> AdversaryError:
         """The adversary's expected metres, for each cell; every cell of the box may be guessed."""
@@ -61,11 +61,6 @@ def cell_prior(prior: Prior, grid: Grid) -> tuple[Prior, FloatArray]:
     xy = np.column_stack(grid.cell_to_xy(*np.divmod(cells, grid.cols)))
     merged = Prior(xy, cells, prior.weights @ together, sparse.csr_array(prior.users @ together), prior.info)
     return merged, np.bincount(cell_of).astype(np.float64)
-
-
-def cell_binary_error(channel: Channel, prior: Prior, places: FloatArray) -> AdversaryError:
-    """Chance of not guessing the place when cells are guessed: the right cell still errs with 1 - 1/places."""
-    return loss_error(channel, prior, 1 - np.diag(1 / places))
 
 
 def elastic_as_run(table: DistanceTable, prior: Prior, area: StudyArea) -> AsRun:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from threading import Lock
 from typing import Any
@@ -24,18 +24,18 @@ from ..errors import InputError, OutsideError
 from ..metric import AnyMetric
 from ..metric.relief import reporting_metric
 from ..sources.checkins import Checkins
-from .adversary import AdversaryError, binary_error, euclidean_error
-from .attacks import own_prior_error, worst_case
+from .adversary import AdversaryError, Guesser, Survey
+from .attacks import Acquaintance, OwnPriorError
 from .baselines import density_snap_channel, grid_snap_channel, location_guard_channel
 from .calibration import laplace_epsilons
-from .channel import Channel, remembered
+from .channel import Channel, read
 from .elastic_channel import DistanceTable, cells_in, distance_table, elastic_channel, expected_errors, paper_channel
 from .laplace_channel import laplace_channel
 from .paper_run import AsRun, elastic_as_run, laplace_as_run
 from .prior import Prior, prior_from_checkins
 from .study_areas import StudyArea
 from .study_stages import Stages
-from .utility import Utility, measure_utility
+from .utility import DistanceReader, Utility
 
 __all__ = ["OWN_PRIOR", "PAIRS", "AreaStudy", "Study", "five_numbers", "run_study"]
 
@@ -50,7 +50,7 @@ PAIRS = {
 #: mechanisms that are also judged by an adversary who knows the user's own habits
 OWN_PRIOR = ("paper", "laplace=paper", "elastic", "laplace=elastic")
 #: areas are measured on a sub-lattice of this many cells a side, so that a map of any size takes about the same time
-_ERROR_LATTICE = 50
+_ERROR_LATTICE = 36
 #: an even sample of users for the adversary with the user's own prior
 _OWN_PRIOR_USERS = 100
 
@@ -131,15 +131,17 @@ class AreaStudy:
             makers[f"guard-{level}"] = lambda v=level: location_guard_channel(prior, grid, v)  # type: ignore[misc]
         return makers
 
-    def _sharpened(self) -> Channel:
-        study, relief = self.study, self.study.metric.relief
+    def _lowered(self) -> tuple[AnyMetric, Callable[[DistanceTable], Channel]]:
+        """The metric that the certified relief lets reports go by, and the channel that its distances make."""
+        relief = self.study.metric.relief
         assert relief is not None, "there is one where this is called"
-        table = distance_table(
-            reporting_metric(study.metric.whole()), self.prior, workers=study.workers, progress=study.progress
-        )
-        return elastic_channel(
-            table, output=relief.output, sharpened=True, name=f"elastic, sharpened, output by {relief.output}"
-        )
+        name = f"elastic, sharpened, output by {relief.output}"
+        make = partial(elastic_channel, output=relief.output, sharpened=True, name=name)
+        return reporting_metric(self.study.metric.whole()), make
+
+    def _sharpened(self) -> Channel:
+        lowered, make = self._lowered()
+        return make(distance_table(lowered, self.prior, workers=self.study.workers, progress=self.study.progress))
 
     def _laplace(self, name: str, epsilon: float) -> Channel | AsRun:
         if name == "paper-run":
@@ -164,19 +166,18 @@ class AreaStudy:
         owner = metric.locations.owner[row[keep], col[keep]]
         locations, back = np.unique(owner, return_inverse=True)
         found = {"row": row[keep], "col": col[keep], "step": step, "locations": len(locations)}
-        asked: dict[str, tuple[AnyMetric, dict[str, Any]]] = {
-            "paper": (metric, {"output": "uniform", "cut": 2 * metric.l_top}),
-            "elastic": (metric, {}),
+        options: dict[str, Any] = {"workers": self.study.workers, "progress": self.study.progress}
+        plain = {
+            name: make
+            for name, make in {"paper": paper_channel, "elastic": elastic_channel}.items()
+            if name in mechanisms
         }
-        if metric.relief is not None:
-            lowered = reporting_metric(metric.whole())
-            asked["sharpened"] = (lowered, {"output": metric.relief.output, "sharpened": True})
-        for name, (over, options) in asked.items():
-            if name in mechanisms:
-                errors = expected_errors(
-                    over, locations, workers=self.study.workers, progress=self.study.progress, **options
-                )
-                found[f"{name}_m"] = errors[back]
+        if plain:
+            errors = expected_errors(metric, locations, *plain.values(), **options)
+            found |= {f"{name}_m": of[back] for name, of in zip(plain, errors, strict=True)}
+        if "sharpened" in mechanisms:
+            lowered, make = self._lowered()
+            found["sharpened_m"] = expected_errors(lowered, locations, make, **options)[0][back]
         return found
 
 
@@ -193,29 +194,36 @@ def five_numbers(values: Any) -> dict[str, float]:
 def judge(found: Channel | AsRun, prior: Prior, *, own: bool = False) -> dict[str, Any]:
     """Utility, adversaries and worst cases of a mechanism, as plain data. Lists are one entry a user (or a place)."""
     if isinstance(found, AsRun):
-        run = replace(found, adversary=remembered(found.adversary))
-        utility = measure_utility(run.utility, run.prior)
-        return _results(run.adversary, run.prior, utility, run.binary(), run.euclidean())
-    channel = remembered(found)
-    result = _results(
-        channel, prior, measure_utility(channel, prior), binary_error(channel, prior), euclidean_error(channel, prior)
-    )
-    if own and prior.n_users:
-        known = own_prior_error(channel, prior, max_users=_OWN_PRIOR_USERS)
-        several = known.places > 1
-        result["own_prior"] = {
-            "users": len(known.places),
-            "users_with_one_place": int(np.sum(~several)),
-            "binary_per_user": known.binary[several],
-            "euclidean_per_user_m": known.euclidean_m[several],
-        }
-    return result
+        # two programs, each with its own cut of the mechanism
+        run, seen, prior = found, found.adversary, found.prior
+        distances = DistanceReader(run.utility, prior)
+        read(run.utility, distances)
+        survey = Survey(seen, prior, among=run.places)
+        guesser = Guesser(seen, prior, guesses=seen.outputs.xy)
+        read(seen, survey, guesser)
+        return _results(seen, prior, distances.utility(), survey, guesser.error())
+    distances, survey, guesser = DistanceReader(found, prior), Survey(found, prior), Guesser(found, prior)
+    known = Acquaintance(found, prior, max_users=_OWN_PRIOR_USERS) if own and prior.n_users else None
+    read(found, distances, survey, guesser, *([known] if known else []))
+    result = _results(found, prior, distances.utility(), survey, guesser.error())
+    return result | ({"own_prior": _own(known.error())} if known else {})
+
+
+def _own(known: OwnPriorError) -> dict[str, Any]:
+    several = known.places > 1
+    return {
+        "users": len(known.places),
+        "users_with_one_place": int(np.sum(~several)),
+        "binary_per_user": known.binary[several],
+        "euclidean_per_user_m": known.euclidean_m[several],
+    }
 
 
 def _results(
-    channel: Channel, prior: Prior, utility: Utility, binary: AdversaryError, metres: AdversaryError
+    channel: Channel, prior: Prior, utility: Utility, survey: Survey, metres: AdversaryError
 ) -> dict[str, Any]:
     average = prior.per_user if prior.n_users else (lambda loss: loss)
+    binary = survey.binary()
     return {
         "name": channel.name,
         "sound": channel.sound,
@@ -231,7 +239,7 @@ def _results(
         "binary_per_user": average(binary.per_place),
         "euclidean_m": metres.overall,
         "euclidean_per_user_m": average(metres.per_place),
-        "worst": vars(worst_case(channel, prior, per_place_binary=binary.per_place)),
+        "worst": vars(survey.worst()),
     }
 
 

@@ -22,13 +22,24 @@ import numpy.typing as npt
 from .. import _kernels as kernels
 from ..arrays import BoolArray, FloatArray, IndexArray, IntArray
 from ..levels import LEVEL_UNIT, LN2, UNREACHABLE
+from ..mechanism.elastic import ElasticMechanism
 from ..mechanism.remap import best_guess
 from ..metric.threads import worker_count
 from ..traces import Habit, Release
 from ..traces.habit import jump_measure
+from ..traces.live import LiveTrace
 from ..traces.mechanism import TraceMechanism
 
-__all__ = ["Told", "home_beliefs", "home_by_bayes", "home_by_mean", "homes_by_bayes", "nights_of"]
+__all__ = [
+    "HomeTicks",
+    "LiveHome",
+    "Told",
+    "home_beliefs",
+    "home_by_bayes",
+    "home_by_mean",
+    "homes_by_bayes",
+    "nights_of",
+]
 
 _NIGHT_HOURS = (0.0, 6.0)
 #: Candidates for a home, the best by a first look; beyond e^-_LEAST of the best one nothing is left to find.
@@ -150,3 +161,72 @@ class _Piece:
             start = np.zeros(self._jump.size)
             found[k] = seen - kernels.filter_sum(start, 1.0, weights, self._which, self._jump, self._keep)
         return found
+
+
+@dataclass(frozen=True, eq=False)
+class HomeTicks:
+    """The law of a tick of live reports from each of some locations: w(d(x, z)) times the measure of jumps, which
+    is in part the habit, a few places; so the sums over all reports are kept up place by place."""
+
+    traces: TraceMechanism
+    weights: FloatArray
+    measure: FloatArray
+    sums: FloatArray
+
+    @classmethod
+    def of(cls, mechanism: ElasticMechanism, locations: IntArray) -> HomeTicks:
+        traces = LiveTrace(mechanism).mechanism
+        rows = traces.searches(locations)
+        weights = np.empty((len(locations), traces.metric.n))
+        for k, location in enumerate(locations.tolist()):
+            kernels.trace_weights(rows[location], traces.weights.table, UNREACHABLE, weights[k])
+        inside = np.flatnonzero(traces.parts == traces.parts[locations[0]])
+        measure = jump_measure(traces.measure, inside, Habit(), habit=traces.habit, jump=traces.jump)
+        return cls(traces, weights, measure, weights @ measure)
+
+    def begin(self) -> LiveHome:
+        return LiveHome(self)
+
+
+class LiveHome:
+    """What one person's live reports have told so far: the seconds at each released place, and the last."""
+
+    def __init__(self, ticks: HomeTicks) -> None:
+        self._ticks, self._seconds, self._last = ticks, dict[int, int](), -1
+        self._usual = np.zeros(len(ticks.sums))  # sum over the habit of w(d(x, z)), by the seconds there
+
+    def _parts(self) -> FloatArray:
+        """What of the sum over all reports is the measure's, the habit's and the last place's: (3, locations)."""
+        ticks, traces = self._ticks, self._ticks.traces
+        if not self._seconds:
+            return np.stack([ticks.sums, 0 * ticks.sums, 0 * ticks.sums])
+        usual = traces.jump * traces.habit
+        habit = usual * (1 - traces.on_last) / sum(self._seconds.values()) * self._usual
+        last = usual * traces.on_last * ticks.weights[:, self._last]
+        return np.stack([(1 - traces.habit) * ticks.sums, habit, last])
+
+    def logs(self, z: int) -> FloatArray:
+        """ln of the likelihood of a tick at z, by location, up to what is the same for all."""
+        found: FloatArray = np.log(self._ticks.weights[:, z]) - np.log(self._parts().sum(axis=0))
+        return found
+
+    def draw(self, row: int, rng: np.random.Generator) -> int:
+        """A tick from the location `row`: which part of the law, then a place of it."""
+        parts = self._parts()[:, row]
+        part = rng.choice(3, p=parts / parts.sum())
+        if part == 2:
+            return self._last
+        weights = self._ticks.weights[row]
+        if part == 0:
+            chances = weights * self._ticks.measure
+            return int(rng.choice(chances.size, p=chances / chances.sum()))
+        places = np.array(list(self._seconds))
+        chances = weights[places] * np.array(list(self._seconds.values()))
+        return int(rng.choice(places, p=chances / chances.sum()))
+
+    def say(self, z: int) -> None:
+        """One more tick at z, which everybody knows from now on."""
+        step = int(self._ticks.traces.step_s)
+        self._seconds[z] = self._seconds.get(z, 0) + step
+        self._usual += step * self._ticks.weights[:, z]
+        self._last = z

@@ -17,13 +17,21 @@ import numpy as np
 from .. import _kernels as kernels
 from ..arrays import FloatArray, IntArray
 from ..errors import InputError
-from .channel import Channel, Outputs
+from .channel import Channel, Outputs, read
 from .prior import Prior
 
-__all__ = ["PAPER_THRESHOLDS_M", "Utility", "expected_distance", "measure_utility", "weighted_quantiles"]
+__all__ = [
+    "PAPER_THRESHOLDS_M",
+    "DistanceReader",
+    "Utility",
+    "expected_distance",
+    "measure_utility",
+    "weighted_quantiles",
+]
 
 #: r of the paper's threshold distance d_r
 PAPER_THRESHOLDS_M = (1200, 1500, 1800)
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,27 +57,45 @@ def measure_utility(
     prior: Prior,
     *,
     thresholds_m: Sequence[int] = PAPER_THRESHOLDS_M,
-    quantiles: Sequence[float] = (0.05, 0.25, 0.5, 0.75, 0.95),
+    quantiles: Sequence[float] = QUANTILES,
 ) -> Utility:
     """The utility of a channel for the places of a prior.
 
     Thresholds are whole metres: they, and the quantiles, are read off an exact histogram with bins of one metre.
     """
-    if not all(r == int(r) and r > 0 for r in thresholds_m):
-        raise InputError("'thresholds_m' must be whole numbers of metres > 0")
-    fine_m = max(thresholds_m, default=0)
-    expected = np.zeros(prior.n_places)
-    histogram = np.zeros(max(_farthest(prior.xy, channel.outputs), fine_m + 1))
-    for part, block in channel.blocks():
-        _add(block, channel.row_of_place, prior.xy, prior.weights, channel.outputs, part, fine_m, expected, histogram)
-    middle = np.arange(len(histogram), dtype=np.float64) + 0.5
-    found = weighted_quantiles(middle, histogram, quantiles)
-    return Utility(
-        expected,
-        float(prior.weights @ expected),
-        {int(r): float(histogram[int(r) :].sum()) for r in thresholds_m},
-        {float(q): float(v) for q, v in zip(quantiles, found, strict=True)},
-    )
+    found = DistanceReader(channel, prior, thresholds_m=thresholds_m)
+    read(channel, found)
+    return found.utility(quantiles)
+
+
+class DistanceReader:
+    """Reads how far the reports of a channel fall from the places of a prior."""
+
+    def __init__(self, channel: Channel, prior: Prior, *, thresholds_m: Sequence[int] = PAPER_THRESHOLDS_M) -> None:
+        if not all(r == int(r) and r > 0 for r in thresholds_m):
+            raise InputError("'thresholds_m' must be whole numbers of metres > 0")
+        self._channel, self._prior, self._thresholds_m = channel, prior, thresholds_m
+        self._fine_m = max(thresholds_m, default=0)
+        self._expected = np.zeros(prior.n_places)
+        self._histogram = np.zeros(max(_farthest(prior.xy, channel.outputs), self._fine_m + 1))
+
+    def add(self, part: slice, block: FloatArray) -> None:
+        prior, channel = self._prior, self._channel
+        _add(
+            block, channel.row_of_place, prior.xy, prior.weights, channel.outputs, part, self._fine_m, self._expected,
+            self._histogram,
+        )  # fmt: skip
+
+    def utility(self, quantiles: Sequence[float] = QUANTILES) -> Utility:
+        histogram = self._histogram
+        middle = np.arange(len(histogram), dtype=np.float64) + 0.5
+        found = weighted_quantiles(middle, histogram, quantiles)
+        return Utility(
+            self._expected,
+            float(self._prior.weights @ self._expected),
+            {int(r): float(histogram[int(r) :].sum()) for r in self._thresholds_m},
+            {float(q): float(v) for q, v in zip(quantiles, found, strict=True)},
+        )
 
 
 def _add(

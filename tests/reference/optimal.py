@@ -1,26 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The optimal mechanism of a small metric by linear programming: how far from the best a closed form is.
+"""The optimal mechanism of a small metric, by HiGHS with all constraints: the slow twin of `evaluation.optimum`.
 
 Minimise the expected distance sum_x pi(x) sum_z K(x)(z) |x - z| over all K that are d-private, that is
 K(x)(z) <= e^d(x,x') K(x')(z) for every output z. By the triangle inequality the constraints of edges imply all
 others, so only pairs are kept that no third location lies between (Bordenabe, Chatzikokolakis, Palamidessi, CCS 2014).
-Solved by HiGHS.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy import optimize, sparse
 
-from ..arrays import FloatArray, IntArray
-from ..errors import GeoelasticError, InputError
+from geoelastic.arrays import FloatArray, IntArray
 
-__all__ = ["OptimalGap", "direct_edges", "exponential_matrix", "optimal_gap", "optimal_matrix"]
-
-#: locations: beyond it the program has millions of constraints
-MAX_LOCATIONS = 100
+__all__ = ["direct_edges", "exponential_matrix", "optimal_matrix"]
 
 
 def direct_edges(distances: FloatArray) -> list[tuple[int, int]]:
@@ -39,8 +32,6 @@ def direct_edges(distances: FloatArray) -> list[tuple[int, int]]:
 def optimal_matrix(distances: FloatArray, cost_m: FloatArray, prior: FloatArray) -> FloatArray:
     """The d-private K with the least expected cost; rows are secrets, columns reports, both over the same locations."""
     n = len(prior)
-    if distances.shape != (n, n) or cost_m.shape != (n, n) or n > MAX_LOCATIONS:
-        raise InputError(f"'distances' and 'cost_m' must be {n} x {n} tables of at most {MAX_LOCATIONS} locations")
     pairs = [(i, j) for i, j in direct_edges(distances) if np.isfinite(distances[i, j])]
     both = np.array(pairs + [(j, i) for i, j in pairs], dtype=np.int64).reshape(-1, 2)
     solution = optimize.linprog(
@@ -52,8 +43,7 @@ def optimal_matrix(distances: FloatArray, cost_m: FloatArray, prior: FloatArray)
         bounds=(0, 1),
         method="highs",
     )
-    if solution.status != 0:
-        raise GeoelasticError(f"the linear program was not solved: {solution.message}")
+    assert solution.status == 0, solution.message
     matrix = np.maximum(solution.x.reshape(n, n), 0)
     normalised: FloatArray = matrix / matrix.sum(axis=1, keepdims=True)
     return normalised
@@ -75,25 +65,3 @@ def exponential_matrix(distances: FloatArray, measure: FloatArray) -> FloatArray
     weights = measure[None, :] * np.exp(-distances / 2)
     normalised: FloatArray = weights / weights.sum(axis=1, keepdims=True)
     return normalised
-
-
-@dataclass(frozen=True)
-class OptimalGap:
-    """Expected metres of the optimal and of the exponential mechanism on one small box."""
-
-    locations: int
-    edges: int
-    optimal_m: float
-    exponential_m: float
-
-    @property
-    def ratio(self) -> float:
-        return self.exponential_m / self.optimal_m
-
-
-def optimal_gap(distances: FloatArray, cost_m: FloatArray, prior: FloatArray, measure: FloatArray) -> OptimalGap:
-    """How far the exponential mechanism is from the optimum of its own metric, on a box small enough to solve."""
-    best = optimal_matrix(distances, cost_m, prior)
-    ours = exponential_matrix(distances, measure)
-    loss = prior[:, None] * cost_m
-    return OptimalGap(len(prior), len(direct_edges(distances)), float((loss * best).sum()), float((loss * ours).sum()))
