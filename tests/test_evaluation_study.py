@@ -20,7 +20,7 @@ from geoelastic.cli import main
 from geoelastic.errors import FileError, InputError, OutsideError
 from geoelastic.evaluation import frontier
 from geoelastic.evaluation.adversary import binary_error, euclidean_error
-from geoelastic.evaluation.calibration import laplace_epsilons
+from geoelastic.evaluation.city import by_density, four_laws, rate_of_error
 from geoelastic.evaluation.elastic_channel import (
     _distances,
     cells_in,
@@ -29,10 +29,10 @@ from geoelastic.evaluation.elastic_channel import (
     expected_errors,
     mechanism_channel,
     paper_channel,
+    reporting_channel,
 )
-from geoelastic.evaluation.frontier_figure import frontier_png
 from geoelastic.evaluation.homes import home_recovery
-from geoelastic.evaluation.laplace_channel import laplace_channel
+from geoelastic.evaluation.laplace_channel import laplace_channel, laplace_epsilons
 from geoelastic.evaluation.paper_claims import judge_claims, judge_counts
 from geoelastic.evaluation.paper_run import elastic_as_run, laplace_as_run
 from geoelastic.evaluation.prior import Prior, prior_from_checkins
@@ -361,7 +361,37 @@ def test_the_frontier_on_a_small_map(metric: Any, files: Path, tmp_path: Path) -
     assert all(row["adversary_worst_tenth_m"] <= row["adversary_median_m"] for row in rows)
     channel = mechanism_channel(ElasticMechanism(sharp), priors[0])
     assert frontier.point(channel, priors[0])["adversary_median_m"] == first[0]["adversary_median_m"]
-    assert frontier_png(rows, "nobody")[:4] == b"\x89PNG"
+    assert frontier.frontier_png(rows, "nobody")[:4] == b"\x89PNG"
+
+
+def test_laws_of_equal_error(metric: Any, files: Path) -> None:
+    """The first law is what the map reports, the last planar Laplace over its locations; all err as much."""
+    sharp = sharpen(metric)
+    area = read_areas(files / "areas.geojson")[0]
+    prior = prior_from_checkins(area.cut(read_checkins(files / "checkins.txt")), metric.grid)
+    rows = four_laws(sharp, prior, area)
+    assert [(row["distances"], row["reports"]) for row in rows] == [
+        ("the map's", "by mass"), ("the map's", "even"), ("straight", "by mass"), ("straight", "even"),
+    ]  # fmt: skip
+    own = measure_utility(reporting_channel(sharp, prior), prior)
+    for row in rows:
+        assert row["error_m"] == pytest.approx(own.expected_m, rel=2e-3, abs=1)
+        assert row["half_of_reports_within_m"] < row["95_percent_within_m"]
+        assert 0 <= row["outside_the_square"] <= 1
+    assert rows[0]["adversary_m"] == round(euclidean_error(reporting_channel(sharp, prior), prior).overall)
+    with_goal = rate_of_error(lambda rate: 3 / rate**0.9, 7.0, 1.0)
+    assert 3 / with_goal**0.9 == pytest.approx(7, rel=1e-3)
+
+
+def test_tenths_hold_as_many_visits_each() -> None:
+    weights = np.full(40, 1 / 40)
+    prior = Prior(np.zeros((40, 2)), np.arange(40), weights, sparse.csr_array((0, 40)), {})
+    density = np.random.default_rng(2).permutation(40).astype(float)
+    rows = by_density(prior, density, error_m=10 * density)
+    assert [row["tenth"] for row in rows] == list(range(1, 11))
+    assert [row["error_m"] for row in rows] == pytest.approx([10 * row["density"] for row in rows])
+    assert [row["density"] for row in rows] == sorted(row["density"] for row in rows)
+    assert np.mean([row["density"] for row in rows]) == pytest.approx(density.mean(), rel=0.06)
 
 
 def test_both_parts_of_a_reproduction(files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The frontier: error of reports against an adversary's, in Paris and in its suburb, for every mechanism and setting.
 
-Default builds of greater Paris for three values of `r_small`, planar Laplace of equal error in Paris for each, grids,
-squares by density, and no report; Gowalla's check-ins in the paper's two squares. Data are those of the folder in
-GEOELASTIC_DATA (``../shared/data`` if not set); with a `folder`, what was built and computed is found there again.
+Default builds of greater Paris for three values of `r_small`, the default once more with reports by a power of the
+mass, planar Laplace of equal error in Paris for each, grids, squares by density, and no report; then what decides
+between mechanisms of equal error: by how dense it is around, and by which distances and measure reports go. Gowalla's
+check-ins in the paper's two squares. Data are those of the folder in GEOELASTIC_DATA (``../shared/data`` if not set);
+with a `folder`, what was built and computed is found there again.
 """
 
 from __future__ import annotations
@@ -14,12 +16,14 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from ..evaluation.frontier import area_rows, baselines, equal_utility, sharpened
-from ..evaluation.frontier_figure import frontier_png
-from ..evaluation.prior import prior_from_checkins
+from ..evaluation.city import four_laws
+from ..evaluation.frontier import Mechanism, area_rows, baselines, equal_utility, frontier_png, sharpened
+from ..evaluation.prior import Prior, prior_from_checkins
 from ..evaluation.real_maps import RealData
 from ..evaluation.study_areas import PAPER_AREAS, StudyArea
-from ..evaluation.study_stages import Stages, file_digest
+from ..evaluation.study_stages import METRIC, Stages, file_digest
+from ..metric import Metric
+from ..metric.sharpen import sharpen
 from ..opening import load
 from ..progress import progress_bar
 from ._tools import data_folder, markdown
@@ -27,6 +31,9 @@ from ._tools import data_folder, markdown
 __all__ = ["run", "summary"]
 
 R_SMALL_M = (150.0, 300.0, 600.0)
+DEFAULT_M = 300.0
+#: another measure of reports with the same promise: more of them where there is more mass
+SHARPER = "mass^3"
 SIZE_KM = 75.0
 WORKERS = 2
 CREDIT = (
@@ -50,38 +57,98 @@ def run(
 ) -> dict[str, Any]:
     """One row an area, mechanism and setting; then the elastic mechanism over planar Laplace of equal utility."""
     kept = tempfile.TemporaryDirectory() if folder is None else nullcontext(folder)
-    with kept as place, progress_bar("bench frontier", len(r_small) + len(areas), show=progress) as bar:
+    with kept as place, progress_bar("bench frontier", len(r_small) + len(areas) + 1, show=progress) as bar:
         source = RealData(data or data_folder(), Stages(Path(place) / "stages"), WORKERS)
         source.require(("homes", "restaurants", "venues", "paris"))
         ours = []
         for done, r in enumerate(r_small):
             bar.update(done, note=f"building for {r:g} m")
-            path = source.paris(size_km, r_small=r)
-            ours.append(sharpened(load(path).whole(), file_digest(path), r, WORKERS))
-        metric, checkins = load(path), source.checkins("paris")
+            ours.append(_mechanism(source.paris(size_km, r_small=r), r))
+        bar.update(len(r_small), note=f"sharpening for {SHARPER}")
+        default = source.paris(size_km, r_small=DEFAULT_M)
+        ours.append(_mechanism(_sharper(source, default), DEFAULT_M))
+        metric, checkins = load(default).whole(), source.checkins("paris")
+        spread = (metric.mass / metric.locations.area_cells)[metric.locations.owner].ravel()
         rows: list[dict[str, Any]] = []
         epsilons: list[float] = []
-        for done, area in enumerate(areas, start=len(r_small)):
+        laws: list[dict[str, Any]] = []
+        for done, area in enumerate(areas, start=len(r_small) + 1):
             bar.update(done, note=area.name)
             prior = prior_from_checkins(area.cut(checkins), metric.grid)
+            density = spread[prior.cell]
             if not epsilons:
-                found = area_rows(area, prior, ours, source.stages)[:-1]
+                found = area_rows(area, prior, ours, source.stages, density)[:-1]
                 epsilons = [2 / row["error_m"] for row in found]
+                laws = _laws(source, metric, default, prior, area)
             others = baselines(metric.grid, epsilons, source.people(metric.grid))
-            rows += area_rows(area, prior, [*ours, *others], source.stages)
+            rows += area_rows(area, prior, [*ours, *others], source.stages, density)
+    tenths = _tenths(rows)
+    for row in rows:
+        row.pop("tenths", None)
+    return _result(rows, tenths, laws)
+
+
+def _mechanism(path: Path, r_small: float) -> Mechanism:
+    return sharpened(load(path).whole(), file_digest(path), r_small, WORKERS)
+
+
+def _sharper(source: RealData, default: Path) -> Path:
+    """The default map, its reports by a power of the mass: the same promise, another relief."""
+    path = source.stages.path("metric paris sharper", [file_digest(default), SHARPER], ".geoelastic", source=METRIC)
+    if not path.is_file():
+        sharpen(load(default), output=SHARPER, workers=WORKERS).save(path)
+    return path
+
+
+def _laws(source: RealData, metric: Metric, path: Path, prior: Prior, area: StudyArea) -> list[dict[str, Any]]:
+    key = {"metric": file_digest(path), "area": area.to_json(), "prior": prior.info}
+    stage = source.stages.run("frontier laws", key, lambda: {"rows": four_laws(metric, prior, area, workers=WORKERS)})
+    found: list[dict[str, Any]] = stage["rows"]
+    return found
+
+
+def _tenths(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The default beside planar Laplace of equal error in the first area, by how dense it is around the visits."""
+    here = [row for row in rows if row["area"] == rows[0]["area"]]
+    ours, theirs = ([r for r in here if r["mechanism"].startswith(kind)] for kind in ("elastic", "planar Laplace"))
+    at = next((k for k, row in enumerate(ours) if row["setting"] == f"r_small {DEFAULT_M:g} m"), 0)
+    return [
+        {
+            "tenth": our["tenth"],
+            "density": float(f"{our['density']:.2g}"),
+            "default_error_m": round(our["error_m"]),
+            "laplace_error_m": round(their["error_m"]),
+            "default_adversary_m": round(our["adversary_m"]),
+            "laplace_adversary_m": round(their["adversary_m"]),
+            "ratio": round(our["adversary_m"] / their["adversary_m"], 2),
+        }
+        for our, their in zip(ours[at]["tenths"], theirs[at]["tenths"], strict=True)
+    ]
+
+
+def _result(rows: list[dict[str, Any]], tenths: list[dict[str, Any]], laws: list[dict[str, Any]]) -> dict[str, Any]:
     ratios = equal_utility(rows)
-    table, compared = markdown(rows), markdown(ratios)
+    table, compared, dense, shapes = (markdown(part) for part in (rows, ratios, tenths, laws))
+    city = rows[0]["area"]
+    text = (
+        f"{table}\n\nElastic over planar Laplace of equal error in {city}:\n\n{compared}\n\n"
+        f"The default and planar Laplace of equal error by tenths of the visits in {city}, from the emptiest "
+        f"surroundings to the densest (mass a cell):\n\n{dense}\n\n"
+        f"Laws of equal error in {city}, by their distances and by where reports fall:\n\n{shapes}"
+    )
     return {
         "rows": rows,
-        "text": f"{table}\n\nElastic over planar Laplace of equal error in {rows[0]['area']}:\n\n{compared}",
-        "parts": {"table": table, "ratios": compared, **_PICTURES, **_figures(rows, ratios)},
+        "text": text,
+        "parts": {
+            "table": table, "ratios": compared, "tenths": dense, "laws": shapes, **_PICTURES, **_figures(rows, ratios)
+        },
         "images": {"frontier.png": frontier_png(rows, CREDIT)},
-    }
+    }  # fmt: skip
 
 
 def summary(rows: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
     """The default against planar Laplace of equal error in the city."""
-    default = [ratio for ratio in equal_utility(rows) if ratio["elastic"] == "r_small 300 m"]
+    default = [ratio for ratio in equal_utility(rows) if ratio["elastic"] == f"elastic, r_small {DEFAULT_M:g} m"]
     targets = ("1 in the city", "1.4 in the suburb")
     return [
         (f"what an adversary has left, default / planar Laplace of equal error in the city: {ratio['area']}", target,
@@ -97,8 +164,8 @@ def _figures(rows: list[dict[str, Any]], ratios: list[dict[str, Any]]) -> dict[s
     for k, name in enumerate(dict.fromkeys(row["area"] for row in rows)):
         key = ("city", "suburb")[k] if k < 2 else name
         here = [row for row in rows if row["area"] == name]
-        ours = next((row for row in here if row["setting"] == "r_small 300 m"), here[0])
-        ratio = next(r for r in ratios if r["area"] == name and r["elastic"] == ours["setting"])
+        ours = next((row for row in here if row["setting"] == f"r_small {DEFAULT_M:g} m"), here[0])
+        ratio = next(r for r in ratios if r["area"] == name and r["elastic"] == f"elastic, {ours['setting']}")
         theirs = next(row for row in here if row["setting"] == ratio["planar Laplace"])
         nothing = here[-1]
         figures |= {

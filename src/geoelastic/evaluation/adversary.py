@@ -110,7 +110,8 @@ class Survey:
         self._channel, self._prior, self._near_m = channel, prior, near_m
         self._among = np.ones(prior.n_places) if among is None else among
         self._best, self._share = _favourites(channel, prior.weights / self._among)
-        self._chance = np.bincount(channel.row_of_place, weights=prior.weights, minlength=channel.n_inputs)
+        chance = np.bincount(channel.row_of_place, weights=prior.weights, minlength=channel.n_inputs)
+        self._chance: FloatArray = chance.astype(np.float64)
         self._pairs = _near_pairs(channel, prior, near_m) if worst else None
         self._strategy = np.zeros(channel.outputs.n, dtype=np.int64)
         self._hit = np.zeros(channel.n_inputs)

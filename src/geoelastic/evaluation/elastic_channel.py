@@ -36,6 +36,7 @@ __all__ = [
     "distance_table",
     "elastic_channel",
     "expected_errors",
+    "law_channel",
     "mechanism_channel",
     "paper_channel",
     "reporting_channel",
@@ -161,6 +162,15 @@ def elastic_channel(
     label = name or f"elastic, output by {output if isinstance(output, str) else 'measure'}"
     # inside a fence every report is even over it, whatever the measure outside
     return _channel(label, table, table.columns, weight_of, (measure, cells), _outputs(metric), sound=True)
+
+
+def law_channel(table: DistanceTable, output: str, rate: float) -> Channel:
+    """K(x)(z) proportional to mu(z) exp(-rate x units): any law of the table's distances, whether private or not."""
+    farthest = int(table.units.max(where=table.units < UNREACHABLE, initial=0))
+    weight_of = np.append(np.exp(-rate * np.arange(farthest + 1)), 0.0)
+    measure = output_measure(table.metric.whole(), output)
+    name = f"by {output}, {rate:g} a unit"
+    return _channel(name, table, table.columns, weight_of, (measure, measure), _outputs(table.metric), sound=False)
 
 
 def reporting_channel(metric: AnyMetric, prior: Prior, *, workers: int = 2, progress: bool = False) -> Channel:

@@ -12,11 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from io import BytesIO
 from typing import Any
 
 import numpy as np
 
 from ..arrays import FloatArray
+from ..figures.draw import new_figure
 from ..locations import Grid
 from ..metric import Metric
 from ..metric.relief import reporting_metric
@@ -24,6 +26,7 @@ from .adversary import Guesser
 from .attacks import Acquaintance
 from .baselines import density_snap_channel, grid_snap_channel
 from .channel import Channel, Outputs, channel_from_matrix, read
+from .city import by_density
 from .elastic_channel import distance_table, elastic_channel
 from .laplace_channel import laplace_channel
 from .prior import Prior
@@ -38,6 +41,7 @@ __all__ = [
     "area_rows",
     "baselines",
     "equal_utility",
+    "frontier_png",
     "no_report",
     "point",
     "sharpened",
@@ -48,6 +52,16 @@ PEOPLE = (1_000, 10_000, 100_000, 1_000_000)
 #: the worst-off tenth: users from whom an adversary is at most this far off
 _WORST = 10
 _OWN_USERS = 100
+
+
+_COLOURS = {
+    "elastic": "#0f7b6c",
+    "elastic by mass^3": "#5fbf7a",
+    "planar Laplace": "#e4572e",
+    "grid": "#8d6a9f",
+    "squares by density": "#b59a3a",
+}
+_NAMES = {"elastic": "elastic, the default", "grid": "grid*", "squares by density": "squares by density*"}
 
 
 @dataclass(frozen=True)
@@ -62,14 +76,16 @@ class Mechanism:
 
 
 def sharpened(metric: Metric, digest: str, r_small: float, workers: int) -> Mechanism:
-    """What a default build reports: all of the lowered distances, by the measure that its relief is for."""
+    """What a sharpened map reports: all of the lowered distances, by the measure that its relief is for."""
+    assert metric.relief is not None, "a default build is sharpened"
+    output = metric.relief.output
+    kind = "elastic" if output == "mass" else f"elastic by {output}"
 
     def channel(prior: Prior) -> Channel:
-        assert metric.relief is not None, "a default build is sharpened"
         table = distance_table(reporting_metric(metric), prior, workers=workers)
-        return elastic_channel(table, output=metric.relief.output, sharpened=True)
+        return elastic_channel(table, output=output, sharpened=True)
 
-    return Mechanism("elastic", f"r_small {r_small:g} m", True, [digest, r_small], channel)
+    return Mechanism(kind, f"r_small {r_small:g} m", True, [digest, r_small], channel)
 
 
 def baselines(grid: Grid, epsilons: Sequence[float], people: FloatArray) -> list[Mechanism]:
@@ -95,20 +111,25 @@ def no_report(prior: Prior) -> Channel:
     return channel_from_matrix("no report", np.ones((1, 1)), outputs, np.zeros(prior.n_places, dtype=np.int64))
 
 
-def point(channel: Channel, prior: Prior, *, reports: bool = True) -> dict[str, Any]:
+def point(channel: Channel, prior: Prior, *, reports: bool = True, density: FloatArray | None = None) -> dict[str, Any]:
     """Error and adversaries of a channel, in whole metres: over the prior, the median user, the worst-off tenth.
 
     The adversary's strategy comes from the prior of all, or from a user's own (an even sample of users who have several
-    places; those with one have nothing to hide from somebody who knows it).
+    places; those with one have nothing to hide from somebody who knows it). `density`: of each place's surroundings,
+    by the tenths of which error and adversary are told as well.
     """
     distances, guesser = DistanceReader(channel, prior), Guesser(channel, prior)
     habits = Acquaintance(channel, prior, max_users=_OWN_USERS)
     read(channel, distances, guesser, habits)
     utility, known = distances.utility() if reports else None, habits.error()
-    adversary = prior.per_user(guesser.error().per_place)
+    guessed = guesser.error().per_place
+    adversary = prior.per_user(guessed)
     own = known.euclidean_m[known.places > 1]
     errors = None if utility is None else prior.per_user(utility.per_place_m)
-    return {
+    tenths = {}
+    if utility is not None and density is not None:
+        tenths["tenths"] = by_density(prior, density, error_m=utility.per_place_m, adversary_m=guessed)
+    return tenths | {
         "error_m": None if utility is None else round(utility.expected_m),
         "error_median_user_m": None if errors is None else round(float(np.median(errors))),
         "adversary_median_m": round(float(np.median(adversary))),
@@ -118,11 +139,13 @@ def point(channel: Channel, prior: Prior, *, reports: bool = True) -> dict[str, 
     }
 
 
-def _point_of(mechanism: Mechanism, prior: Prior) -> dict[str, Any]:
-    return point(mechanism.channel(prior), prior)
+def _point_of(mechanism: Mechanism, prior: Prior, density: FloatArray | None) -> dict[str, Any]:
+    return point(mechanism.channel(prior), prior, density=density)
 
 
-def area_rows(area: StudyArea, prior: Prior, mechanisms: Sequence[Mechanism], stages: Stages) -> list[dict[str, Any]]:
+def area_rows(
+    area: StudyArea, prior: Prior, mechanisms: Sequence[Mechanism], stages: Stages, density: FloatArray | None = None
+) -> list[dict[str, Any]]:
     """A row for each mechanism in an area, each kept as it is done, and one for no report."""
     about = {"area": area.to_json(), "prior": prior.info}
     rows = []
@@ -130,7 +153,7 @@ def area_rows(area: StudyArea, prior: Prior, mechanisms: Sequence[Mechanism], st
         found = stages.run(
             f"frontier {area.name} {m.kind} {m.setting}",
             about | {"kind": m.kind, "key": m.key},
-            partial(_point_of, m, prior),
+            partial(_point_of, m, prior, density),
         )
         rows.append({"area": area.name, "mechanism": m.kind, "setting": m.setting, "guarantee": m.guarantee, **found})
     end = f"frontier {area.name} no report"
@@ -148,8 +171,46 @@ def equal_utility(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     ratios = []
     for area in dict.fromkeys(row["area"] for row in rows):
         here = [row for row in rows if row["area"] == area]
-        ours, theirs = ([r for r in here if r["mechanism"] == kind] for kind in ("elastic", "planar Laplace"))
+        ours, theirs = ([r for r in here if r["mechanism"].startswith(kind)] for kind in ("elastic", "planar Laplace"))
         for our, their in zip(ours, theirs, strict=True):
-            ratio = {key: round(our[key] / their[key], 2) for key in our if key.endswith("_m")}
-            ratios.append({"area": area, "elastic": our["setting"], "planar Laplace": their["setting"], **ratio})
+            ratio = {key: round(our[key] / their[key], 2) for key in our if key.endswith("_m") and their[key]}
+            name = f"{our['mechanism']}, {our['setting']}"
+            ratios.append({"area": area, "elastic": name, "planar Laplace": their["setting"], **ratio})
     return ratios
+
+
+def frontier_png(rows: Sequence[dict[str, Any]], credit: str) -> bytes:
+    """Error of reports against the Euclidean adversary's, the median user (full) and the worst-off tenth (dashed)."""
+    areas = list(dict.fromkeys(row["area"] for row in rows))
+    figure = new_figure(5.2 * len(areas), 4.6)
+    panels = figure.subplots(1, len(areas), sharey=True, squeeze=False)[0]
+    for panel, area in zip(panels, areas, strict=True):
+        _draw(panel, [row for row in rows if row["area"] == area])
+        panel.set_title(area)
+        panel.set_xlabel("error of a report (km, on average)")
+    most = max(row[key] for row in rows for key in ("adversary_median_m", "adversary_worst_tenth_m"))
+    panels[0].set_ylim(0, 1.05 * most / 1000)
+    panels[0].set_ylabel("error of the best guess (km)")
+    panels[-1].legend(loc="lower right", fontsize=8, frameon=False)
+    note = "Full: the median user. Dashed: the worst-off tenth. Grey: no report at all. * no guarantee."
+    figure.supxlabel(f"{note}\n{credit}", fontsize=7, color="#555555", x=0.01, ha="left")
+    with BytesIO() as content:
+        figure.savefig(content, format="png", dpi=130)
+        return content.getvalue()
+
+
+def _draw(panel: Any, rows: Sequence[dict[str, Any]]) -> None:
+    for kind, colour in _COLOURS.items():
+        line = sorted((row for row in rows if row["mechanism"] == kind), key=lambda row: row["error_m"])
+        error = [row["error_m"] / 1000 for row in line]
+        for key, style, marker in (("adversary_median_m", "-", "o"), ("adversary_worst_tenth_m", "--", ".")):
+            label = _NAMES.get(kind, kind) if style == "-" else None
+            adversary = [row[key] / 1000 for row in line]
+            panel.plot(error, adversary, style, marker=marker, ms=4.5, lw=1.5, color=colour, label=label)
+    for row in (row for row in rows if row["mechanism"] == "no report"):
+        for key, style in (("adversary_median_m", "-"), ("adversary_worst_tenth_m", "--")):
+            panel.axhline(row[key] / 1000, ls=style, lw=1, color="#999999", zorder=0)
+    panel.set_xscale("log")
+    panel.set_xticks([0.1, 0.2, 0.5, 1, 2, 5], ["0.1", "0.2", "0.5", "1", "2", "5"])
+    panel.minorticks_off()
+    panel.grid(alpha=0.25, lw=0.5)

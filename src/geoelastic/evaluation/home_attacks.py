@@ -136,13 +136,13 @@ def _live(table: _AttackTable, scene: HomeScene, homes: IntArray, ticks: int, se
     marks = sorted({min(12, ticks), ticks})
     found: dict[int, list[tuple[float, float]]] = {mark: [] for mark in marks}
     for home in homes.tolist():
-        told, logs = home_ticks.begin(), 0.0
+        told, logs = home_ticks.begin(), np.zeros(len(home_ticks.sums))
         for tick in range(1, ticks + 1):
             z = told.draw(int(scene.row_of_place[home]), rng)
-            logs = logs + told.logs(z)
+            logs += told.logs(z)
             told.say(z)
             if tick in found:
-                found[tick].append(scene.judge(np.asarray(logs)[scene.row_of_place], home))
+                found[tick].append(scene.judge(logs[scene.row_of_place], home))
     for mark in marks:
         table.add("live reports, a tick every two hours", f"{mark} ticks at home", found[mark])
 

@@ -11,12 +11,16 @@ that would lose digits (below 1e-12) it is a Gauss-Legendre sum over the cell.
 
 The outputs are the grid's cells over the area and a margin, then rings of cells of twice the side each: coarser outputs
 only far away, where a report says little. The last ring ends where less than 1e-12 of the noise is left.
+
+`calibrate` finds the epsilon that gives the utility of another mechanism: the paper's fair comparison.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy import optimize
@@ -27,11 +31,14 @@ from ..errors import InputError, require_positive
 from ..locations import Grid
 from .channel import Channel, Outputs
 from .prior import Prior
+from .utility import Utility
 
 __all__ = [
     "LOCATION_GUARD_EPSILON",
     "boxed_laplace_channel",
+    "calibrate",
     "laplace_channel",
+    "laplace_epsilons",
     "laplace_expected_m",
     "laplace_miss",
     "rectangle_mass",
@@ -40,6 +47,8 @@ __all__ = [
 #: the browser extension Location Guard: epsilon = 2 / radius, radius 200, 500 and 2000 m
 LOCATION_GUARD_EPSILON = {"low": 2 / 200, "medium": 2 / 500, "high": 2 / 2000}
 _TAIL = 1e-12
+#: epsilons that calibration looks at
+_LOW, _HIGH = 1e-9, 1e3
 _NODES = 48
 
 
@@ -184,3 +193,34 @@ def _corner_table(epsilon: float, cell_m: float, squares: _Squares, row: IntArra
     table[upper] = rectangle_mass(epsilon, x[upper], y[upper])
     table.T[upper] = table[upper]
     return np.asarray(table, dtype=np.float64)
+
+
+def calibrate(utility: Callable[[float], float], target: float, *, low: float = _LOW, high: float = _HIGH) -> float:
+    """The epsilon in [low, high] at which a function that falls with epsilon takes the value `target`.
+
+    The bracket is widened from the middle on a logarithmic scale, so that `utility` is never asked for extremes that it
+    does not need, and the root is found by Brent's method on log(eps) to a relative 1e-12.
+    """
+    require_positive("target", target)
+    a = b = math.sqrt(low * high)
+    while utility(a) < target:
+        if a <= low:
+            raise InputError(f"no epsilon >= {low:g} per metre loses as much utility as {target:g}")
+        a = max(low, a / 8)
+    while utility(b) > target:
+        if b >= high:
+            raise InputError(f"no epsilon <= {high:g} per metre loses as little utility as {target:g}")
+        b = min(high, b * 8)
+    if a == b:
+        return a
+    root = optimize.brentq(lambda t: utility(math.exp(t)) - target, math.log(a), math.log(b), xtol=1e-12, rtol=1e-12)
+    return math.exp(root)
+
+
+def laplace_epsilons(utility: Utility) -> dict[str, float]:
+    """Epsilon per metre for each of a mechanism's utility measures: the expected distance and each threshold."""
+    found = {"expected distance": calibrate(laplace_expected_m, utility.expected_m)}
+    for radius_m, missed in utility.threshold.items():
+        if 0 < missed < 1:
+            found[f"missed by {radius_m} m"] = calibrate(partial(laplace_miss, radius_m=radius_m), missed)
+    return found

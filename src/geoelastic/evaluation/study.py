@@ -27,10 +27,9 @@ from ..sources.checkins import Checkins
 from .adversary import AdversaryError, Guesser, Survey
 from .attacks import Acquaintance, OwnPriorError
 from .baselines import density_snap_channel, grid_snap_channel, location_guard_channel
-from .calibration import laplace_epsilons
 from .channel import Channel, read
 from .elastic_channel import DistanceTable, cells_in, distance_table, elastic_channel, expected_errors, paper_channel
-from .laplace_channel import laplace_channel
+from .laplace_channel import laplace_channel, laplace_epsilons
 from .paper_run import AsRun, elastic_as_run, laplace_as_run
 from .prior import Prior, prior_from_checkins
 from .study_areas import StudyArea
@@ -167,11 +166,8 @@ class AreaStudy:
         locations, back = np.unique(owner, return_inverse=True)
         found = {"row": row[keep], "col": col[keep], "step": step, "locations": len(locations)}
         options: dict[str, Any] = {"workers": self.study.workers, "progress": self.study.progress}
-        plain = {
-            name: make
-            for name, make in {"paper": paper_channel, "elastic": elastic_channel}.items()
-            if name in mechanisms
-        }
+        makers: dict[str, Callable[[DistanceTable], Channel]] = {"paper": paper_channel, "elastic": elastic_channel}
+        plain = {name: make for name, make in makers.items() if name in mechanisms}
         if plain:
             errors = expected_errors(metric, locations, *plain.values(), **options)
             found |= {f"{name}_m": of[back] for name, of in zip(plain, errors, strict=True)}
