@@ -11,6 +11,7 @@ import resource
 import subprocess
 import sys
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ import geoelastic_client as gc
 import numpy as np
 import pytest
 from geoelastic_client.__main__ import main
+from geoelastic_client.fresh import Rectangles
+from geoelastic_client.graph import MASK, SHIFT, Search
 from geoelastic_client.projection import Projection
 
 import geoelastic as ge
@@ -29,6 +32,7 @@ from geoelastic.mechanism.geox_mechanism import load_mechanism, save_mechanism
 from geoelastic.mechanism.sticky import Sticky
 from geoelastic.release.named_mechanism import charge
 from maps import small_metric
+from statistical.toolbox import assert_draws
 
 SOURCE = Path(gc.__file__).parent
 INSIDE = (48.8567, 2.3387)
@@ -104,6 +108,77 @@ def test_other_maps_give_the_reports_of_the_package(tmp_path: Path, method: str,
         assert ours.metric.locate(*theirs.metric.latlon(i)) == i
         lat, lon = theirs.sanitize(*theirs.metric.latlon(i), rng=ge.SeededRandom(seed))
         assert ours.report_from(i, random=gc.SeededRandom(seed))[:2] == pytest.approx((lat, lon), abs=1e-9)
+
+
+class Darts:
+    """A source of random bytes that gives one number after the other, each as often as it is asked for it."""
+
+    def __init__(self, *numbers: int) -> None:
+        self.left = list(numbers)
+
+    def bytes(self, n: int) -> bytes:
+        return self.left.pop(0).to_bytes(n, "big")
+
+
+@pytest.mark.parametrize("kind", ["paper", "sharp", "town"])
+def test_darts_from_anywhere_hit_each_location_by_its_measure_and_weight(tmp_path: Path, kind: str) -> None:
+    """Every column and every height at which the answer changes, against plain searches and exact fractions."""
+    path = vectors.FILE
+    if kind != "town":
+        metric = small_metric("paper" if kind == "paper" else "conformal", rows=12, cols=12, l_top=0.8)
+        metric = ge.sharpen(metric) if kind == "sharp" else replace(metric, relief=None)
+        path = tmp_path / "m.geox"
+        save_mechanism(ge.ElasticMechanism(metric, output="uniform" if kind == "paper" else "mass"), path)
+    elastic = gc.Elastic.open(path)
+    drawn = elastic._prepared()
+    members = sorted(drawn._members)
+    assert members == [i for i in range(elastic.metric.n) if elastic.metric.part[i] == elastic._main]
+    for x in members[len(members) // 3 :: len(members) // 2]:
+        ends, heights = drawn._seen_from(drawn._block[x])
+        search = Search(elastic.metric.reporting, [x])
+        search.expand()
+        before, shown = 0, {key & MASK: key >> SHIFT for key in search.order}
+        for z in drawn._members:
+            share, height = elastic.metric.measure[z], heights[drawn._block[z]]
+            shell, place = divmod(shown[z], len(elastic.weights))
+            weight = Fraction(elastic.weights[place] << 64, 1 << shell)
+            assert weight <= height, "a location stands out of its rectangle"
+            whole = math.floor(weight)
+            tried = {(0, True), (whole - 1, True), (whole + 1, False), (height - 1, height <= weight)}
+            for column in {0, share - 1} if share else ():
+                for level, hit in tried:
+                    if 0 <= level < height and level != whole:
+                        dart = before + column * height + level
+                        found = drawn.draw(x, Darts(dart)) if hit else missed(drawn, x, dart)
+                        assert found == (z if hit else None)
+            for after, hit in ((0, weight > whole), ((1 << shell) - 1, False)):
+                if shell:
+                    assert drawn._below(whole, x, z, Darts(after)) == hit
+            before += share * height
+        assert before == ends[-1]
+
+
+def missed(drawn: Rectangles, x: int, dart: int) -> None:
+    """A dart that hits nothing: another one is asked for."""
+    with pytest.raises(IndexError):
+        drawn.draw(x, Darts(dart))
+
+
+def test_reports_from_many_places_are_drawn_with_the_chances_of_the_line(stored: dict[str, Any]) -> None:
+    elastic = gc.Elastic.open(vectors.FILE)
+    places = [i for i in range(elastic.metric.n) if elastic.metric.is_secret(i) and not elastic.metric.fence[i]]
+    for i in places[:30]:
+        elastic.report_from(i)
+    assert elastic._rectangles is not None
+    assert len(elastic._lines) == 24
+    source = gc.SeededRandom(5)
+    place = stored["probabilities"]["from"]
+    drawn = [elastic._rectangles.draw(place, source) for _ in range(6_000)]
+    assert_draws(drawn, stored["probabilities"]["values"])
+    # given bits are still used as everywhere
+    for row in stored["reports"][:20]:
+        report = elastic.report_from(row["from"], random=gc.SeededRandom(row["seed"]))
+        assert [report.row, report.col] == row["to"]
 
 
 def test_a_check_states_what_the_package_states(tmp_path: Path, town: gc.Elastic) -> None:

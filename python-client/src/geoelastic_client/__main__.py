@@ -19,9 +19,7 @@ def main(arguments: list[str] | None = None) -> int:
     report.add_argument("map")
     report.add_argument("lat", type=float)
     report.add_argument("lon", type=float)
-    report.add_argument(
-        "--sticky-key", metavar="FILE", help="the same report for the same place; made if it is not there"
-    )
+    report.add_argument("--sticky-key", metavar="FILE", help="a place's report stays the same; made if not there")
     report.add_argument("--user", default="")
     report.add_argument("--ledger", metavar="FILE", help="count the report there, before it is drawn")
     report.add_argument("--budget", type=float, help="the most that all reports in the ledger may cost")
@@ -31,12 +29,9 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     try:
         return _report(given) if given.command == "report" else _verify(given)
-    except CheckError as error:
-        sys.stderr.write(f"error: {error}\n")
-        return 1
     except GeoelasticError as error:
         sys.stderr.write(f"error: {error}\n")
-        return 2
+        return 1 if isinstance(error, CheckError) else 2
 
 
 def _report(given: argparse.Namespace) -> int:

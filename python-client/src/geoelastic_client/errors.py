@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-__all__ = ["CheckError", "FileError", "FrameError", "GeoelasticError", "InputError", "OutsideError"]
+import os
+
+__all__ = ["CheckError", "FileError", "FrameError", "GeoelasticError", "InputError", "OutsideError", "cannot_be"]
 
 
 class GeoelasticError(Exception):
@@ -28,3 +30,7 @@ class FileError(GeoelasticError, OSError):
 
 class CheckError(GeoelasticError):
     """Something was checked and does not hold."""
+
+
+def cannot_be(done: str, path: str | os.PathLike[str], error: OSError) -> FileError:
+    return FileError(f"{os.fspath(path)}: cannot be {done}: {(error.strerror or 'unknown').lower()}")

@@ -7,12 +7,14 @@ from math import isqrt
 
 from .schema import refuse
 
-__all__ = ["Leaves", "neighbours", "paint_owner", "place_lengths", "uniform_leaves", "unpack_leaves"]
+__all__ = ["Leaves", "Pairs", "neighbours", "paint_owner", "spans", "uniform_leaves", "unpack_leaves"]
 
 #: South-west rows, south-west columns and sides of the leaves, in cells.
 Leaves = tuple[list[int], list[int], list[int]]
-#: Of each leaf, its neighbours in increasing order and the distances to them, in half cells with 8 fractional bits.
-Rows = list[tuple[list[int], list[int]]]
+#: Each pair i < j of neighbours once, by i and then by j: all i, all j.
+Pairs = tuple[list[int], list[int]]
+#: (north, east) as one number, so that a difference of two says how far apart they are; either is far below half of it.
+_SIDE = 1 << 20
 
 
 def unpack_leaves(rows: int, cols: int, exponents: list[int]) -> Leaves:
@@ -49,94 +51,95 @@ def paint_owner(rows: int, cols: int, leaves: Leaves) -> list[int]:
     """The leaf of each cell, row by row."""
     owner = [-1] * (rows * cols)
     for i, (r, c, side) in enumerate(zip(*leaves)):
-        if side == 1:
-            owner[r * cols + c] = i
-            continue
         for at in range(r * cols + c, (r + side) * cols + c, cols):
             owner[at : at + side] = [i] * side
     return owner
 
 
-def _touching(rows: int, cols: int, owner: list[int], leaves: Leaves) -> list[list[int]]:
-    """Of each leaf, those that share a side or a corner with it, in increasing order."""
-    near = []
-    for r, c, side in zip(*leaves):
-        west, east = max(c - 1, 0), min(c + side + 1, cols)
-        seen: set[int] = set()
-        if r > 0:
-            seen.update(owner[(r - 1) * cols + west : (r - 1) * cols + east])
-        if r + side < rows:
-            seen.update(owner[(r + side) * cols + west : (r + side) * cols + east])
-        first, last = r * cols, (r + side) * cols
-        if c > 0:
-            seen.update(owner[first + c - 1 : last + c - 1 : cols])
-        if c + side < cols:
-            seen.update(owner[first + c + side : last + c + side : cols])
-        near.append(sorted(seen))
-    return near
+class _Spans(dict[int, int]):
+    """floor(2^8 x distance of two centres in half cells) by how far apart they are: few ways there are."""
 
-
-def neighbours(rows: int, cols: int, owner: list[int], leaves: Leaves, fence: list[int]) -> Rows:
-    """Leaves that touch, and leaves that touch these unless some leaf between makes a detour of at most 1/32. Leaves of
-    a fence (fence > 0) have no neighbours."""
-    near = _touching(rows, cols, owner, leaves)
-    row, col, size = leaves
-    # centres in half cells
-    north = [2 * r + side for r, side in zip(row, size)]
-    east = [2 * c + side for c, side in zip(col, size)]
-    span = _Spans(north, east)
-    touched = [set(others) for others in near]
-    found: Rows = []
-    for i, others in enumerate(near):
-        if fence[i]:
-            found.append(([], []))
-            continue
-        two_apart = set().union(*(touched[j] for j in others)) - touched[i]
-        two_apart.discard(i)
-        side = size[i]
-        if all(size[j] == side for j in others):
-            # among equal squares only the knight's moves have no short detour; others are looked at one by one
-            kept = [
-                k
-                for k in two_apart
-                if (
-                    abs(row[i] - row[k]) + abs(col[i] - col[k]) == 3 * side
-                    if size[k] == side
-                    else not _short_detour(span, touched, i, k)
-                )
-            ]
-        else:
-            kept = [k for k in two_apart if not _short_detour(span, touched, i, k)]
-        index = sorted(k for k in (*others, *kept) if not fence[k])
-        found.append((index, [span(i, k) for k in index]))
-    return found
-
-
-class _Spans:
-    """floor(2^8 x distance of two centres in half cells), remembered by how far apart they are: few ways there are."""
-
-    def __init__(self, north: list[int], east: list[int]) -> None:
-        self._north, self._east = north, east
-        self._known: dict[tuple[int, int], int] = {}
-
-    def __call__(self, a: int, b: int) -> int:
-        apart = (self._north[a] - self._north[b], self._east[a] - self._east[b])
-        span = self._known.get(apart)
-        if span is None:
-            span = self._known[apart] = isqrt((apart[0] * apart[0] + apart[1] * apart[1]) << 16)
+    def __missing__(self, apart: int) -> int:
+        north, east = divmod(apart + _SIDE // 2, _SIDE)
+        east -= _SIDE // 2
+        self[apart] = span = isqrt((north * north + east * east) << 16)
         return span
 
 
-def _short_detour(span: _Spans, touched: list[set[int]], i: int, k: int) -> bool:
-    """Whether some leaf that touches both makes a detour of at most 1/32."""
-    most = 33 * span(i, k)
-    return any(32 * (span(i, between) + span(between, k)) <= most for between in touched[i] & touched[k])
+class _Around:
+    """What lies around leaves."""
+
+    def __init__(self, rows: int, cols: int, owner: list[int], leaves: Leaves) -> None:
+        self._rows, self._cols, self._owner, self._leaves = rows, cols, owner, leaves
+        bits = [side.bit_length() for side in leaves[2]]
+        self._bits = bytes([bits[i] for i in owner])
+        self._touching: list[set[int] | None] = [None] * len(bits)
+
+    def touching(self, i: int) -> set[int]:
+        """Leaves that share a side or a corner with a leaf."""
+        seen = self._touching[i]
+        if seen is None:
+            seen = self._touching[i] = set()
+            r, c, side = (values[i] for values in self._leaves)
+            cols, owner, west, east = self._cols, self._owner, max(c - 1, 0), min(c + side + 1, self._cols)
+            for beyond in (r - 1, r + side):
+                if 0 <= beyond < self._rows:
+                    seen.update(owner[beyond * cols + west : beyond * cols + east])
+            for beyond in (c - 1, c + side):
+                if 0 <= beyond < cols:
+                    seen.update(owner[r * cols + beyond : (r + side) * cols + beyond : cols])
+        return seen
+
+    def even(self, i: int) -> list[int] | None:
+        """The neighbours of a leaf in the middle of five by five equal ones: those around it and the knight's moves."""
+        r, c, side = (values[i] for values in self._leaves)
+        cols, south, west = self._cols, r - 2 * side, c - 2 * side
+        if south < 0 or west < 0 or south + 5 * side > self._rows or west + 5 * side > cols:
+            return None
+        starts = range(south * cols + west, (r + 3 * side) * cols, side * cols)
+        lines = [slice(at, at + 5 * side, side) for at in starts]
+        equal = bytes([side.bit_length()]) * 5
+        if any(self._bits[line] != equal for line in lines):
+            return None
+        a, b, middle, d, e = [self._owner[line] for line in lines]
+        return [a[1], a[3], *b, middle[1], middle[3], *d, e[1], e[3]]
 
 
-def place_lengths(found: Rows, east: list[int], north: list[int]) -> Rows:
-    """The same neighbours with the distances of their places on a redrawn map."""
-    redrawn: Rows = []
-    for i, (index, _) in enumerate(found):
-        x, y = east[i], north[i]
-        redrawn.append((index, [isqrt((x - east[j]) ** 2 + (y - north[j]) ** 2) for j in index]))
-    return redrawn
+def neighbours(rows: int, cols: int, owner: list[int], leaves: Leaves, fence: list[int]) -> Pairs:
+    """Leaves that touch, and leaves that touch these unless some leaf between makes a detour of at most 1/32. Leaves of
+    a fence (fence > 0) have no neighbours."""
+    around, centre, span = _Around(rows, cols, owner, leaves), _centres(leaves), _Spans()
+    tails: list[int] = []
+    tips: list[int] = []
+    for i, fenced in enumerate(fence):
+        if fenced:
+            continue
+        near = around.even(i)
+        if near is None:
+            others, a = around.touching(i), centre[i]
+            near = list(others)
+            for k in set().union(*map(around.touching, others)) - others:
+                if k > i:
+                    b = centre[k]
+                    most = 33 * span[a - b]
+                    between = [centre[j] for j in others & around.touching(k)]
+                    if 32 * min([span[a - c] + span[c - b] for c in between]) > most:
+                        near.append(k)
+        forward = sorted([k for k in near if k > i and not fence[k]])
+        tails += [i] * len(forward)
+        tips += forward
+    return tails, tips
+
+
+def _centres(leaves: Leaves) -> list[int]:
+    """Centres in half cells."""
+    return [(2 * r + side) * _SIDE + 2 * c + side for r, c, side in zip(*leaves)]
+
+
+def spans(pairs: Pairs, leaves: Leaves, places: tuple[list[int], list[int]] | None) -> list[int]:
+    """The distances of neighbours, of `places` (east, north) if it was redrawn: half cells with 8 fractional bits."""
+    if places is None:
+        centre, span = _centres(leaves), _Spans()
+        return [span[centre[i] - centre[j]] for i, j in zip(*pairs)]
+    east, north = places
+    return [isqrt((east[i] - east[j]) ** 2 + (north[i] - north[j]) ** 2) for i, j in zip(*pairs)]

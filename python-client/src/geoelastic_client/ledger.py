@@ -13,15 +13,15 @@ import contextlib
 import json
 import math
 import os
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Union
 
-from .errors import CheckError, FileError, InputError
+from .errors import CheckError, FileError, InputError, cannot_be
 from .mechanism import Elastic
+from .prepared import write_whole
 from .sticky import Sticky
 
 __all__ = ["DELTA", "Account", "Cost", "Ledger", "updating"]
@@ -116,7 +116,7 @@ class Ledger:
         except FileNotFoundError:
             return ledger
         except OSError as error:
-            raise FileError(f"{source}: cannot be read: {(error.strerror or 'unknown').lower()}") from None
+            raise cannot_be("read", source, error) from None
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
             raise FileError(f"{source}: not a whole ledger of geoelastic (version {_VERSION})") from None
         return ledger
@@ -131,11 +131,8 @@ class Ledger:
         hours = [[written, row["fresh"]]] if row.get("hours") is None else row["hours"]
         by_hour = {_count(hour): _count(fresh) for hour, fresh in hours}
         blocks = {int(hour): (_real(width), _real(square)) for hour, width, square in row.get("blocks") or []}
-        if (
-            len(by_hour) != len(hours)
-            or sum(by_hour.values()) > counts[0]
-            or not 2.0**-20 <= _real(row["exponent"]) <= 1
-        ):
+        sound = len(by_hour) == len(hours) and sum(by_hour.values()) <= counts[0]
+        if not (sound and 2.0**-20 <= _real(row["exponent"]) <= 1):
             raise ValueError("hours that are not those of the reports")
         account = Account(counts[0], counts[1], counts[2], row["exponent"], set(tags), by_hour, blocks)
         self.users.setdefault(user, {})[name] = account
@@ -153,20 +150,10 @@ class Ledger:
             for name, a in sorted(accounts.items())
         ]  # fmt: skip
         text = json.dumps({"format": _FORMAT, "version": _VERSION, "accounts": rows}, indent=1) + "\n"
-        target = Path(path)
         try:
-            handle, temporary = tempfile.mkstemp(prefix=".geoelastic-", suffix=".tmp", dir=target.parent)
-            try:
-                with os.fdopen(handle, "w", encoding="utf-8") as out:
-                    out.write(text)
-                    out.flush()
-                    os.fsync(out.fileno())
-                Path(temporary).replace(target)
-            finally:
-                with contextlib.suppress(OSError):
-                    Path(temporary).unlink()
+            write_whole(Path(path), text.encode())
         except OSError as error:
-            raise FileError(f"{target}: cannot be written: {(error.strerror or 'unknown').lower()}") from None
+            raise cannot_be("written", path, error) from None
 
 
 @contextlib.contextmanager
@@ -177,7 +164,7 @@ def updating(path: str | os.PathLike[str]) -> Iterator[Ledger]:
     try:
         handle = _acquired(lock)
     except OSError as error:
-        raise FileError(f"{lock}: cannot be written: {(error.strerror or 'unknown').lower()}") from None
+        raise cannot_be("written", lock, error) from None
     try:
         ledger = Ledger.load(path)
         yield ledger

@@ -4,18 +4,23 @@
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
+from itertools import accumulate
 from typing import NamedTuple
 
 from .errors import InputError
+from .fresh import Rectangles
 from .graph import MASK, SHIFT, Search
 from .metric import Metric
 from .randomness import RandomSource, SystemRandom, uniform_below
-from .sampler import Sampler
+from .sampler import Line
 from .weights import make_weights
 
 __all__ = ["Elastic", "Report"]
 
-_EVERYWHERE = 2**31 - 2
+#: Places with lines of their own until it is worth while to prepare for many. So many locations may be on kept lines,
+#: for who reports from there again.
+_FEW, _KEPT = 24, 4_000_000
 
 
 class Report(NamedTuple):
@@ -36,11 +41,13 @@ class Elastic:
         # no other exponent has a guarantee: all of the distances of a sharpened map, half of those of any other
         self.part = 1 if metric.sharpened else 2
         self.weights = make_weights(self.part)
-        self._sampler = Sampler(metric.reporting, metric.measure, self.weights)
         self._random = SystemRandom()
         self._totals: dict[int, int] = {}
         for first, share in zip(metric.part, metric.measure):
             self._totals[first] = self._totals.get(first, 0) + share
+        self._main = max(self._totals, key=self._totals.__getitem__)
+        self._lines: dict[int, Line] = {}
+        self._rectangles: Rectangles | None = None
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Elastic:
@@ -64,29 +71,39 @@ class Elastic:
 
     def report_from(self, i: int, *, random: RandomSource | None = None) -> Report:
         """A fresh report from a location."""
-        source = random or self._random
-        return self._cell(self.sample(i, random=source)[0], source)
+        return self._cell(self.sample(i, random=random)[0], random or self._random)
 
     def sample(self, i: int, count: int = 1, *, random: RandomSource | None = None) -> list[int]:
-        """Reported locations, independent of each other. They share a search."""
-        self.metric.require_secret(i)
-        source = random or self._random
-        if self.metric.fence[i]:
+        """Reported locations, independent of each other. Of given random bits they share a search."""
+        metric, source = self.metric, random or self._random
+        metric.require_secret(i)
+        if metric.fence[i]:
             return [self._in_fence(i, source) for _ in range(count)]
-        total = self._totals[self.metric.part[i]]
+        part = metric.part[i]
+        total = self._totals[part]
         if not total > 0:
             raise InputError("nothing that can be reached from this location may be reported")
-        return self._sampler.draw(i, total, source, count)
+        if random is None and part == self._main and (self._rectangles or len(self._lines) >= _FEW):
+            fresh = self._rectangles = self._rectangles or self._prepared()
+            return [fresh.draw(i, source) for _ in range(count)]
+        line = self._lines.pop(i, None) or Line(metric.reporting, metric.measure, self.weights, i, total)
+        drawn = line.throw_darts(source, count)
+        self._lines[i] = line  # the latest are the last
+        if len(self._lines) > max(_FEW, _KEPT // metric.n):
+            del self._lines[next(iter(self._lines))]
+        return drawn
+
+    def _prepared(self) -> Rectangles:
+        metric = self.metric
+        members = [i for i, part in enumerate(metric.part) if part == self._main]
+        if metric.head["layout"] == "uniform":  # row by row; of leaves, near ones are together
+            members.sort(key=lambda i: (metric.row[i] // 8, metric.col[i] // 8))
+        return Rectangles(metric.reporting, metric.measure, self.weights, members)
 
     def _in_fence(self, i: int, random: RandomSource) -> int:
         members = self.metric.fence_members(self.metric.fence[i])
-        cells = [self.metric.size[j] ** 2 for j in members]
-        offset = uniform_below(random, sum(cells))
-        for j, count in zip(members, cells):
-            if offset < count:
-                return j
-            offset -= count
-        raise AssertionError("the offset lies within the fence")
+        ends = list(accumulate(self.metric.size[j] ** 2 for j in members))
+        return members[bisect_right(ends, uniform_below(random, ends[-1]))]
 
     def _cell(self, location: int, random: RandomSource) -> Report:
         """A cell drawn evenly from a reported location."""
@@ -103,7 +120,7 @@ class Elastic:
                 chance[j] = float(metric.size[j] ** 2)
         else:
             search = Search(metric.reporting, [i])
-            search.expand(_EVERYWHERE)
+            search.expand()
             for key in search.order:
                 shell, place = divmod(key >> SHIFT, len(self.weights))
                 chance[key & MASK] = metric.measure[key & MASK] * self.weights[place] * 2.0**-shell

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .errors import FileError, FrameError, InputError, OutsideError
+from .errors import FileError, FrameError, InputError, OutsideError, cannot_be
 from .format import read_portable
-from .graph import Graph, conformal_graph, edge_graph, lowered
-from .layout import neighbours, paint_owner, place_lengths, uniform_leaves, unpack_leaves
+from .graph import SHIFT, Graph, conformal_graph, edge_graph, lowered
+from .layout import neighbours, paint_owner, spans, uniform_leaves, unpack_leaves
 from .prepared import load_prepared, save_prepared
 from .projection import Projection
 
@@ -52,7 +52,7 @@ class Metric:
         try:
             content = Path(path).read_bytes()
         except OSError as error:
-            raise FileError(f"{os.fspath(path)}: cannot be read: {(error.strerror or 'unknown').lower()}") from None
+            raise cannot_be("read", path, error) from None
         try:
             return cls.from_bytes(content)
         except FileError as error:
@@ -132,19 +132,17 @@ def _made(content: bytes) -> tuple[dict[str, Any], dict[str, array[int]]]:
     n = len(given["mass"])
     fence = given.get("fence") or [0] * n
     if "scale" in given:
-        near = neighbours(rows, cols, owner, leaves, fence)
-        if "place_east" in given:
-            near = place_lengths(near, given["place_east"], given["place_north"])
-        graph = conformal_graph(near, given["scale"], given.get("edge_rise"))
+        pairs = neighbours(rows, cols, owner, leaves, fence)
+        places = (given["place_east"], given["place_north"]) if "place_east" in given else None
+        graph = conformal_graph(pairs, spans(pairs, leaves, places), given["scale"], given.get("edge_rise"))
     else:
         graph = edge_graph(n, given["edge_i"], given["edge_j"], given["edge_level"])
-    part = graph.components()
-    graph.require_sound(part)
+    part = graph.parts()
     low = array("q")
     if "height" in given:
         if head["relief"]["made_for"] != _relief_key(graph, given["mass"], fence):
             raise FileError("the heights were made for another map")
-        low = lowered(graph, given["height"]).weight
+        low = lowered(graph, given["height"])
     values = {
         "row": leaves[0], "col": leaves[1], "size": leaves[2], "owner": owner, "fence": fence, "low": low,
         "framed": given.get("framed") or [0] * n, "mass": given["mass"], "measure": given["measure"],
@@ -161,21 +159,10 @@ def _relief_key(graph: Graph, mass: list[int], fence: list[int]) -> str:
 def graph_key(metric: Metric) -> str:
     """The digest that a certificate names its graph by: every edge once (tails, tips, lengths), then those that tie
     fences together, masses, fences."""
-    tails, tips, lengths = array("q"), array("q"), array("q")
-    graph = metric.graph
-    for i in range(metric.n):
-        for a in range(graph.start[i], graph.start[i + 1]):
-            if i < graph.index[a]:
-                tails.append(i)
-                tips.append(graph.index[a])
-                lengths.append(graph.weight[a])
+    edges = [(i, j, w >> SHIFT) for i in range(metric.n) for j, w in metric.graph.arcs(i) if i < j]
     inside = sorted((number, i) for i, number in enumerate(metric.fence) if number)
-    for (before, i), (number, j) in zip(inside, inside[1:]):
-        if before == number:
-            tails.append(i)
-            tips.append(j)
-            lengths.append(0)
-    return _digest([("q", values) for values in (tails, tips, lengths, metric.mass, metric.fence)])
+    edges += [(i, j, 0) for (before, i), (number, j) in zip(inside, inside[1:]) if before == number]
+    return _digest([("q", values) for values in (*zip(*edges), metric.mass, metric.fence)])
 
 
 def _digest(parts: list[tuple[str, Any]]) -> str:

@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a map became when it was opened, kept on the disk: a graph takes seconds to make in plain Python, and moments to
-read. It is kept by the digest of the map's own bytes, so that no other map can be mistaken for it, and holds what the
-map holds and nothing about anybody.
-
-Whoever can write into this folder can also change the programs of its owner; so it is believed as those are.
-"""
+"""What a map became when it was opened, kept on the disk, by the digest of the map's own bytes: no other map can be
+mistaken for it. It holds what the map holds, nothing about anybody, and is believed as its owner's programs are, which
+whoever can write into this folder can change, too."""
 
 from __future__ import annotations
 
@@ -19,11 +16,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["cache_folder", "load_prepared", "save_prepared"]
+__all__ = ["cache_folder", "load_prepared", "save_prepared", "write_whole"]
 
 _MAGIC = b"geoelastic-client-1\n"
 _DIGEST = 32
-_TYPES = {"i": 4, "q": 8, "b": 1}
 
 
 def cache_folder() -> Path | None:
@@ -54,8 +50,8 @@ def load_prepared(digest: str) -> tuple[dict[str, Any], dict[str, array[int]]] |
         arrays = {}
         for name, kind, count in described["arrays"]:
             arrays[name] = array(kind)
-            arrays[name].frombytes(sealed[end : end + _TYPES[kind] * count])
-            end += _TYPES[kind] * count
+            first, end = end, end + arrays[name].itemsize * count
+            arrays[name].frombytes(sealed[first:end])
     except (OSError, ValueError):
         return None
     return described["head"], arrays
@@ -73,10 +69,18 @@ def save_prepared(digest: str, head: Mapping[str, Any], arrays: Mapping[str, arr
     )
     with contextlib.suppress(OSError):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=".", suffix=".tmp", dir=folder)
-        try:
-            with os.fdopen(handle, "wb") as out:
-                out.write(content + hashlib.sha256(content).digest())
-            Path(name).replace(folder / f"{digest}.map")
-        except OSError:
-            Path(name).unlink()
+        write_whole(folder / f"{digest}.map", content + hashlib.sha256(content).digest())
+
+
+def write_whole(target: Path, content: bytes) -> None:
+    """The old file or the new one, never half of each, for its owner's eyes only."""
+    handle, temporary = tempfile.mkstemp(prefix=".geoelastic-", suffix=".tmp", dir=target.parent)
+    try:
+        with os.fdopen(handle, "wb") as out:
+            out.write(content)
+            out.flush()
+            os.fsync(out.fileno())
+        Path(temporary).replace(target)
+    finally:
+        with contextlib.suppress(OSError):
+            Path(temporary).unlink()

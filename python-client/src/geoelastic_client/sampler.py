@@ -10,52 +10,24 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections import OrderedDict
 
 from .graph import MASK, SHIFT, Graph, Search
 from .randomness import RandomSource, uniform_below
 
-__all__ = ["Sampler"]
+__all__ = ["Line"]
 
 _STEP = 8192
 _SHELLS = 30
 _REST = 4
 
 
-class Sampler:
-    """Draws from any location. Lines that were laid out are kept, the latest ones, up to `kept` locations on them in
-    all (12 bytes each): who reports from the same places again need not search again."""
-
-    def __init__(self, graph: Graph, measure: list[int], weights: list[int], *, kept: int = 4_000_000) -> None:
-        self._graph, self._measure, self._weights, self._kept = graph, measure, weights, kept
-        self._lines: OrderedDict[int, Line] = OrderedDict()
-        self._size = 0
-
-    def draw(self, source: int, total: int, random: RandomSource, count: int = 1) -> list[int]:
-        """Locations drawn from `source`. `total`: the measure of all that can be reached from it."""
-        line = self._lines.pop(source, None)
-        if line is None:
-            line = Line(self._graph, self._measure, self._weights, source, total)
-        else:
-            self._size -= len(line)
-        try:
-            return line.throw_darts(random, count)
-        finally:
-            line.rest_from_search()
-            self._lines[source] = line
-            self._size += len(line)
-            while self._size > self._kept and len(self._lines) > 1:
-                self._size -= len(self._lines.popitem(last=False)[1])
-
-
 class Line:
-    """The line of one source, as far as it is known."""
+    """The line of one source, as far as it is known. `total`: the measure of all that can be reached from it."""
 
     def __init__(self, graph: Graph, measure: list[int], weights: list[int], source: int, total: int) -> None:
-        self._graph, self._measure, self._weights = graph, measure, weights
-        self._source, self._left = source, total
-        self._search: Search | None = Search(graph, [source])
-        self._frontier, self._counted, self._open = -1, 0, True
+        self._measure, self._weights, self._left = measure, weights, total
+        self._search = Search(graph, [source])
+        self._frontier, self._open = -1, True
         #: By shell: the length in it, the measure in it, and the number of locations up to its end.
         self._length: list[int] = []
         self._plain: list[int] = []
@@ -72,22 +44,11 @@ class Line:
         #: of 2^-scale), and whether anything is left to settle.
         self._stages = [self._stage()]
 
-    def __len__(self) -> int:
-        return len(self._locations)
-
-    def rest_from_search(self) -> None:
-        """Give back the memory of the search; if it must go on one day, it begins anew."""
-        self._search = None
-
     def _advance(self) -> None:
-        if self._search is None:
-            self._search = Search(self._graph, [self._source])
-            self._search.expand(self._frontier)
         self._frontier += _STEP
         self._open = self._search.expand(self._frontier)
-        fresh = self._search.order[self._counted :]
-        self._counted += len(fresh)
-        fresh.sort()  # those that are equally far by number, however they were met
+        fresh = sorted(self._search.order)  # those that are equally far by number, however they were met
+        self._search.order.clear()
         weights, measure = self._weights, self._measure
         period = len(weights)
         place, end = self._locations.append, self._ends.append

@@ -13,7 +13,7 @@ import os
 import secrets
 from pathlib import Path
 
-from .errors import FileError, InputError
+from .errors import FileError, InputError, cannot_be
 from .mechanism import Elastic, Report
 from .randomness import KeyedRandom
 
@@ -64,7 +64,7 @@ def new_key(path: str | os.PathLike[str]) -> bytes:
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except OSError as error:
-        raise FileError(f"{os.fspath(path)}: cannot be written: {(error.strerror or 'unknown').lower()}") from None
+        raise cannot_be("written", path, error) from None
     with os.fdopen(handle, "w", encoding="ascii") as out:
         out.write(f"{_HEADER}{key.hex()}\n")
     return key

@@ -19,7 +19,6 @@ from .weights import weights_hold
 
 __all__ = ["verify"]
 
-_EVERYWHERE = 2**31 - 2
 _TOGETHER = 64
 #: Sums are exact; a logarithm and the products around it are good to a few units in the last place, far below this.
 _MARGIN = 2.0**-27
@@ -106,7 +105,7 @@ def _totals(mechanism: Elastic, sources: list[int]) -> list[tuple[int, int]]:
     found = []
     for source in sources:
         search = Search(metric.reporting, [source])
-        search.expand(_EVERYWHERE)
+        search.expand()
         by_shell: dict[int, int] = {}
         for key in search.order:
             shell, place = divmod(key >> SHIFT, len(weights))
@@ -130,9 +129,8 @@ def _check_edges(mechanism: Elastic, totals: dict[int, tuple[int, int]]) -> tupl
     for i, j, full, low in edges:
         (a, scale_a), (b, scale_b) = totals[i], totals[j]
         a, b = a << max(0, scale_b - scale_a), b << max(0, scale_a - scale_b)
-        share = (
-            (low + LEVEL_UNITS * math.log((a / b if a > b else b / a) * (1 + _MARGIN))) / full if a and b else math.inf
-        )
+        ratio = max(a, b) / min(a, b) if a and b else math.inf
+        share = (low + LEVEL_UNITS * math.log(ratio * (1 + _MARGIN))) / full
         worst = max(worst, share)
         over += not share <= 1
     return len(edges), over, worst
@@ -150,23 +148,18 @@ def _work(task: tuple[Callable[..., Any], list[int]]) -> Any:
 
 
 def _mapped(
-    check: Callable[[Elastic, list[int]], Any],
-    mechanism: Elastic,
-    sources: list[int],
-    workers: int,
+    check: Callable[[Elastic, list[int]], Any], mechanism: Elastic, sources: list[int], workers: int,
     done: Callable[[int], None],
-) -> Iterator[Any]:
+) -> Iterator[Any]:  # fmt: skip
     """`check` over the sources, some at a time, in their order."""
     parts = [sources[at : at + _TOGETHER] for at in range(0, len(sources), _TOGETHER)]
-    tasks = [(check, part) for part in parts]
     if workers == 1:
-        results: Iterable[Any] = (check(mechanism, part) for part in parts)
-        yield from _counted(results, parts, done)
+        yield from _counted((check(mechanism, part) for part in parts), parts, done)
         return
     from concurrent.futures import ProcessPoolExecutor  # slow to import, and seldom asked for
 
     with ProcessPoolExecutor(workers, initializer=_share, initargs=(mechanism,)) as pool:
-        yield from _counted(pool.map(_work, tasks), parts, done)
+        yield from _counted(pool.map(_work, [(check, part) for part in parts]), parts, done)
 
 
 def _counted(results: Iterable[Any], parts: list[list[int]], done: Callable[[int], None]) -> Iterator[Any]:
