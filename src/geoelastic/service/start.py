@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import logging
 import os
 import socket
@@ -75,6 +76,8 @@ def serve(
     published = publish(files, output=output)
     for one in published.values():
         one.warm()
+    gc.collect()
+    gc.freeze()  # what is there now stays: requests need not wait while it is looked through, processes keep sharing it
     own = "address" if host in _EVERYWHERE else f"[{host}]" if ":" in host else host
     hosts = [*LOCAL_HOSTS, own, *allowed_hosts]
     app = create_app(
