@@ -20,7 +20,7 @@ from .randomness import RandomSource, uniform_below
 
 __all__ = ["Rectangles"]
 
-_LANDMARKS, _BLOCK = 16, 32
+_LANDMARKS, _BLOCK = 12, 64
 #: Heights are whole numbers of 2^-64 weights, rounded up.
 _BITS = 64
 

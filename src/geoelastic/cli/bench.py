@@ -17,7 +17,7 @@ from ._common import geo_command, show_progress
 @click.option("--seams", is_flag=True, help="scale: also the errors at seams, against a build in one piece.")
 @click.option("--folder", metavar="DIR", help="Long ones: keep work here, and go on with what an earlier run left.")
 @click.option(
-    "--map", "map_file", metavar="FILE", help="optimum, attacks, peers: on this map [default: a made-up one]."
+    "--map", "map_file", metavar="FILE", help="optimum, attacks, peers, client: on this map [default: a made-up one]."
 )
 @click.option("--checkins", metavar="FILE", help="peers: at the places of these [default: by the mass of the map].")
 @click.option("--places", type=click.IntRange(2, 40), help="optimum: so many places a side [default: 15].")

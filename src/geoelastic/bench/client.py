@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The client in plain Python: the first report of a new process, and reports a second, on 20 km of `synthetic:paris`.
+
+Places are secrets of the map, drawn by mass. *Every place a new one*: no location twice. *People who come back*:
+each person goes to a new place with probability 0.6 S^-0.21, S being the number of places known so far, else back
+to one of these in proportion to earlier visits (exploration and preferential return: Song and others, Nature Physics
+6, 2010). All that is prepared on the way counts; times are of the processor.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from ..area import Area
+from ..errors import InputError
+from ..mechanism import ElasticMechanism
+from ..mechanism.portable import save_mechanism
+from ..metric import build_metric
+from ..metric.extract import extract
+from ..progress import progress_bar
+from ._tools import markdown, spawn, synthetic_mass, warm_up
+
+__all__ = ["run", "summary"]
+
+REPORTS = 5000
+_PARIS = (48.8567, 2.3487)
+_SIZE_KM = 20
+
+_START = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import geoelastic_client
+mechanism = geoelastic_client.Elastic.open(sys.argv[2])
+mechanism.report(*mechanism.metric.cell_to_latlon(mechanism.metric.rows // 2, mechanism.metric.cols // 2))
+"""
+_SPEED = """
+import json, random, sys, time
+sys.path.insert(0, sys.argv[1])
+import geoelastic_client as client
+
+path, count = sys.argv[2], int(sys.argv[3])
+draw = random.Random(1)
+metric = client.Metric.open(path)
+secrets = [i for i in range(metric.n) if metric.is_secret(i) and metric.mass[i]]
+masses = [metric.mass[i] for i in secrets]
+new = dict.fromkeys(draw.choices(secrets, masses, k=20 * count))
+
+def visits(number):
+    known, been = [], []
+    for _ in range(number):
+        if not known or draw.random() < 0.6 * len(known) ** -0.21:
+            known.append(draw.choices(secrets, masses)[0])
+            been.append(known[-1])
+        else:
+            been.append(draw.choice(been))
+    return been
+
+people = [visits(50) for _ in range(count // 50)]
+mixed = [place for person in people for place in person]
+draw.shuffle(mixed)
+tables = {"new": list(new)[:count], "back": mixed, "sticky": list(new)[: max(1, count // 25)]}
+found = {"locations": metric.n, "places_back": len(set(mixed))}
+for name, places in tables.items():
+    mechanism = client.Elastic(metric)
+    by = client.Sticky(mechanism, bytes(32)) if name == "sticky" else mechanism
+    where = [metric.latlon(i) for i in places]
+    begun = time.process_time()
+    for lat, lon in where:
+        by.report(lat, lon)
+    found[name] = (len(places), len(places) / (time.process_time() - begun))
+print(json.dumps(found))
+"""
+
+
+def run(
+    *, progress: bool = False, side: int = 750, reports: int = REPORTS, map_file: str | None = None
+) -> dict[str, Any]:
+    """One row a quantity. `map_file`: a `.geox` file [default: made first]."""
+    with tempfile.TemporaryDirectory() as folder, progress_bar("bench client", 3, show=progress) as bar:
+        bar.update(0, note="building")
+        path = Path(folder) / "city.geox" if map_file is None else Path(map_file).resolve()
+        if map_file is None:
+            warm_up()
+            whole = build_metric(synthetic_mass("paris", side), sharpen=False)
+            city = extract(whole, Area.around(*_PARIS, size_km=min(_SIZE_KM, side / 10)))
+            save_mechanism(ElasticMechanism(city), path)
+        bar.update(1, note="first reports")
+        source = str(_source())
+        plain = [sys.executable, "-I", "-S", "-c"]
+        cold, again = (spawn([*plain, _START, source, str(path)], GEOELASTIC_CACHE=folder) for _ in range(2))
+        bar.update(2, note="reports")
+        told = spawn([*plain, _SPEED, source, str(path), str(reports)], GEOELASTIC_CACHE=folder)
+    rows = _rows(json.loads(told.out), cold.cpu_s, again.cpu_s)
+    return {"rows": rows, "text": markdown(rows)}
+
+
+def _source() -> Path:
+    """The folder that the client is imported from: where it is installed, or beside the package in a clone."""
+    spec = importlib.util.find_spec("geoelastic_client")
+    if spec is not None and spec.origin is not None:
+        return Path(spec.origin).parents[1]
+    clone = Path(__file__).resolve().parents[3] / "python-client/src"
+    if not clone.is_dir():
+        raise InputError("the client in plain Python must be installed to be measured: pip install geoelastic-client")
+    return clone
+
+
+def _rows(told: dict[str, Any], cold: float, again: float) -> list[dict[str, Any]]:
+    return [
+        {"what": "locations of the map", "value": told["locations"], "unit": ""},
+        {"what": "first report of a new process, a map that was never opened", "value": round(cold, 2), "unit": "s",
+         "target": "<= 0.5"},
+        {"what": "first report of a new process, a map that was opened before", "value": round(again, 2), "unit": "s",
+         "target": "<= 0.5"},
+        {"what": f"{told['new'][0]:,} reports, every place a new one", "value": round(told["new"][1]), "unit": "/s",
+         "target": ">= 1000"},
+        {"what": f"{told['back'][0]:,} reports, people who come back ({told['places_back']:,} places)",
+         "value": round(told["back"][1]), "unit": "/s", "target": ">= 1000"},
+        {"what": f"{told['sticky'][0]:,} sticky reports, every place a new one", "value": round(told["sticky"][1]),
+         "unit": "/s"},
+    ]  # fmt: skip
+
+
+def summary(rows: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
+    """What there is a target for."""
+    kept = [row for row in rows if "target" in row]
+    return [(f"plain Python: {row['what']}", row["target"], f"{row['value']} {row['unit']}") for row in kept]
