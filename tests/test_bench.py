@@ -13,6 +13,7 @@ import pytest
 from geoelastic.bench import (
     build,
     carve,
+    client,
     commands,
     error,
     growth,
@@ -172,6 +173,14 @@ def test_commands(tmp_path: Path) -> None:
     assert table_row["reports_a_second"] > 0
     assert all(row["peak_MB"] > 50 and row["cpu_s"] > 0 for row in rows)
     assert len(commands.summary(rows)) == 3
+
+
+def test_client() -> None:
+    rows = client.run(side=60, reports=150)["rows"]
+    assert [row["unit"] for row in rows] == ["", "s", "s", "/s", "/s", "/s"]
+    assert all(row["value"] > 0 for row in rows)
+    assert rows[2]["value"] < rows[1]["value"], "what was prepared is there sooner"
+    assert [line[1] for line in client.summary(rows)] == ["<= 0.5", "<= 0.5", ">= 1000", ">= 1000"]
 
 
 def test_traces() -> None:

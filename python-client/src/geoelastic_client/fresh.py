@@ -20,7 +20,7 @@ from .randomness import RandomSource, uniform_below
 
 __all__ = ["Rectangles"]
 
-_LANDMARKS, _BLOCK = 12, 64
+_LANDMARKS, _BLOCK = 8, 96
 #: Heights are whole numbers of 2^-64 weights, rounded up.
 _BITS = 64
 
@@ -73,7 +73,7 @@ class Rectangles:
         return self._seen[block]
 
     def draw(self, source: int, random: RandomSource) -> int:
-        """A location drawn from `source`."""
+        """A location, drawn from `source`."""
         ends, heights = self._seen_from(self._block[source])
         while True:
             dart = uniform_below(random, ends[-1])
@@ -84,7 +84,7 @@ class Rectangles:
                 return location
 
     def _below(self, height: int, x: int, z: int, random: RandomSource) -> bool:
-        """Whether a height is below the weight of z as seen from x."""
+        """Whether a height is below the weight of z, seen from x."""
         period, reach = len(self._weights), FAR
         if height:
             shell = _BITS + 31 - (height - 1).bit_length()

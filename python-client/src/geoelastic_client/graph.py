@@ -40,7 +40,7 @@ class Graph:
         return known
 
     def parts(self) -> list[int]:
-        """Of each location, the first (lowest) one that it is connected with. Refuses an edge that is too long, and
+        """Of each location, the lowest one that it is connected with. Refuses an edge that is too long, and
         locations too far from the first that they can reach."""
         require_weights(self.weight)
         first = [-1] * len(self)
@@ -77,15 +77,16 @@ def conformal_graph(pairs: Pairs, lengths: list[int], scale: list[int], rise: li
 
 
 def edge_graph(n: int, tails: list[int], tips: list[int], levels: list[int]) -> Graph:
-    """The graph of an edge list, each undirected edge once; rows are in the order of the list, so that one by i and
-    then by j > i makes rows in increasing order."""
+    """The graph of an edge list, each undirected edge once; rows are in the order of the list, increasing if it is."""
     rows: list[list[tuple[int, int]]] = [[] for _ in range(n)]
-    for i, j, level in zip(tails, tips, levels):
+    for i, j, level in zip(tails, tips, [level << SHIFT for level in levels]):
         rows[i].append((j, level))
         rows[j].append((i, level))
     start = array("q", accumulate(map(len, rows), initial=0))
     arcs = [arc for row in rows for arc in row]
-    return Graph(start, array("i", [j for j, _ in arcs]), array("q", [w for _, w in arcs]))
+    graph = Graph(start, array("i", [j for j, _ in arcs]), array("q", [w >> SHIFT for _, w in arcs]))
+    graph._arcs[:] = rows
+    return graph
 
 
 def lowered(graph: Graph, height: list[int]) -> array[int]:
