@@ -14,6 +14,7 @@ from unittest import mock
 import numpy as np
 import pyarrow as pa
 import pytest
+import shapely
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,7 +23,10 @@ import geoelastic as ge
 from geoelastic import _kernels as kernels
 from geoelastic.cli import main
 from geoelastic.cli._describe import describe
+from geoelastic.context import Name
+from geoelastic.context.simplify import context_of
 from geoelastic.errors import FileError, FrameError, InputError, OutsideError
+from geoelastic.judge import checkup
 from geoelastic.levels import units_to_mass
 from geoelastic.mechanism.sampler import Line, Sampler
 from geoelastic.mechanism.sticky import metric_id
@@ -248,10 +252,11 @@ def test_cells_open_their_tiles_only(folder: Path, whole: ge.Metric) -> None:
 
 def test_facts_and_names_are_those_of_the_whole_and_open_no_tile(folder: Path, tiled: TiledMetric) -> None:
     metric = open_tiles(folder)
-    facts, name = describe(metric, folder), metric_id(metric)
+    totals, name = metric.totals, metric_id(metric)
     assert metric.opened == set()
     whole = tiled.whole()
-    assert {k: facts[k] for k in metric.totals} == {k: describe(whole, folder)[k] for k in metric.totals}
+    assert totals == {k: describe(whole, folder)[k] for k in totals}
+    assert totals == {k: describe(metric, folder)[k] for k in totals}
     assert name == metric_id(whole)
 
 
@@ -564,3 +569,40 @@ def test_what_a_manifest_tells_is_checked_against_its_tiles(folder: Path, tmp_pa
     (copy / "manifest.json").write_text(json.dumps(head))
     with pytest.raises(FileError, match="do not fit together"):
         ge.verify(ge.load(copy))
+
+
+def test_errors_in_metres_are_those_of_the_same_map_in_memory(folder: Path) -> None:
+    """From the tiles around a few places; what is left out is at most a thousandth of their reports."""
+    tiled = open_tiles(folder)
+    ours, theirs = checkup(tiled), checkup(tiled.whole())
+    assert ours is not None
+    assert theirs is not None
+    assert (ours.places, ours.hidden, ours.framed) == (theirs.places, theirs.hidden, theirs.framed)
+    assert ours.error_m == pytest.approx(theirs.error_m, rel=0.01)
+    assert ours.held == pytest.approx(theirs.held, abs=0.002)
+    assert ours.error_m != theirs.error_m, "everything was looked at: the test says nothing"
+    assert "are off by" in CliRunner().invoke(main, ["doctor", str(folder)]).output
+
+
+def test_water_and_names_are_kept_beside_the_tiles(folder: Path, tmp_path: Path) -> None:
+    names = [Name(-3000, 900, 0, "Middle"), Name(14000, 0, 1, "Far away")]
+    drawn = context_of(shapely.box(-4000, 0, -2000, 3000), {}, names, 30000, 33000, tolerance_m=0)
+    path = tmp_path / "map.geoelastic"
+    shutil.copytree(folder, path)
+    plain = json.loads((path / "manifest.json").read_text())["content"]
+    build_tiles(small_mass(), str(path), tile=TILE, engine=InlineEngine(), context=drawn, **LEVELS)
+    metric = open_tiles(path)
+    assert metric.context is not None
+    assert metric.context.to_dict() == drawn.to_dict()
+    assert metric.whole().context is metric.context
+    assert {key: value for key, value in metric.content.items() if key != "context"} == plain
+    cut = extract(metric, ge.Area.around(47.0, 2.5, size_km=12), sharpen=False)
+    assert cut.context is not None
+    assert [name.text for name in cut.context.names] == ["Middle"]
+    metric.save(tmp_path / "copy")
+    assert open_tiles(tmp_path / "copy").context is not None
+    assert [file.parent.name for file in (tmp_path / "copy").rglob("*") if file.is_file()].count("context") == 1
+    name = metric.content["context"]
+    metric.store.write_table(name, {"begins": np.ones(1, np.uint8)}, {"names": []})
+    with pytest.raises(FileError, match="context"):
+        _ = open_tiles(path).context

@@ -34,6 +34,8 @@ from .sources.postgis import is_postgres
 from .store import require_writable
 
 if TYPE_CHECKING:
+    from .context import Context
+    from .locations import Grid
     from .metric import AnyMetric, Metric
     from .tiles import Engine
 
@@ -152,14 +154,22 @@ def run(config: Config, output: str | os.PathLike[str], *, resume: bool = True, 
         metric = _build(config, replace(mass, info=mass.info | {"run_key": key}), work, progress=progress)
         if config.sharpen:
             metric = _sharpened(config, metric, work, progress=progress)
-        if config.context and config.source.lower().endswith(OSM_SUFFIXES):
-            metric = metric.with_context(config.source)
+        metric = replace(metric, context=_context(config, metric.grid))
         metric.save(target)
         shutil.rmtree(work, ignore_errors=True)
     finally:
         with contextlib.suppress(OSError):  # what is in it is what the next run takes up; empty, it is only in the way
             work.rmdir()
     return metric
+
+
+def _context(config: Config, grid: Grid) -> Context | None:
+    """What is drawn with maps: the water, main roads and names of an OpenStreetMap file."""
+    if not (config.context and config.source.lower().endswith(OSM_SUFFIXES)):
+        return None
+    from .context.context_from_osm import read_context
+
+    return read_context(config.source, grid.covered, grid.cell_m)
 
 
 def _build(config: Config, mass: Mass, work: Path, *, progress: bool) -> Metric:
@@ -218,10 +228,12 @@ def _run_tiles(config: Config, output: str, *, resume: bool, progress: bool) -> 
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     with DaskEngine(workers=config.workers, cluster=config.cluster) as engine:
         mass = _tiled_mass(config, output, engine)
+        options["context"] = _context(config, mass.grid)
         if config.update is not None:
             return update_tiles(
-                output, mass, tolerance=config.update, sharpen=config.sharpen, engine=engine, progress=progress
-            )
+                output, mass, tolerance=config.update, sharpen=config.sharpen, engine=engine, progress=progress,
+                context=options["context"],
+            )  # fmt: skip
         return build_tiles(
             mass,
             output,

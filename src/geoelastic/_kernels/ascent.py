@@ -59,15 +59,14 @@ def _both_ways(start, index):
     return there, back[there]
 
 
-def _rise_room(start, index, weight, mass, buckets, table, sources):
-    n = start.size - 1
-    return _tree_workspace(n, index.size, buckets), np.empty(n, np.int32), np.full(index.size, STAYS, np.int32)
+def _rise_room(start, index, weight, mass, buckets, table, sources, limit):
+    return _tree_workspace(start.size - 1, index.size, buckets), np.empty(start.size - 1, np.int32)
 
 
 @kernel(room=_rise_room)
-def rise_limits(start, index, weight, mass, buckets, table, sources, space, slack, limit):
-    """For each arc, the least (due level of y) / (distance of y) over all sources and all y behind it in the source's
-    tree, rounded down; or STAYS or LONGER."""
+def rise_limits(start, index, weight, mass, buckets, table, sources, limit, space, slack):
+    """Lower the `limit` of each arc to the least (due level of y) / (distance of y) over all sources and all y behind
+    it in the source's tree, rounded down, or to LONGER. STAYS is above all."""
     dist, parent, via, order = space[0], space[1], space[2], space[3]
     top = np.int64(table.size - 1)
     for s in range(sources.size):
@@ -89,7 +88,6 @@ def rise_limits(start, index, weight, mass, buckets, table, sources, space, slac
             if dist[index[a]] < weight[a]:
                 limit[a] = LONGER
         _clear_tree(entries, *space)
-    return limit
 
 
 def shorten_paths(start: Any, index: Any, full: Any, mass: Any, buckets: Any, table: Any, sources: Any) -> Any:

@@ -64,7 +64,7 @@ def _size(path: Path) -> int:
     """Bytes of a file, or of the tiles in a folder without the stages they were built from."""
     if not path.is_dir():
         return path.stat().st_size if path.exists() else 0
-    kinds = ("tiles", "edges", "rises", "heights")
+    kinds = ("tiles", "edges", "rises", "heights", "context")
     files = [path / "manifest.json", *(file for kind in kinds for file in path.glob(f"{kind}/*"))]
     return sum(file.stat().st_size for file in files)
 

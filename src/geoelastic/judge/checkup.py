@@ -3,7 +3,8 @@
 
 People are taken to be where the mass is. Places are chosen among those that can be hidden, evenly along the mass, so
 that each stands for as many people, and the expected error of each is computed, not drawn: the same file has the same
-checkup everywhere.
+checkup everywhere. Of a map in tiles the tiles around these places are opened, and what is left out there is where at
+most one report in a thousand falls.
 
 A report is *held by the border* if it falls farther from the true place than the border of the map is. In another
 direction a report that goes so far would have left the map; there the map has nothing to report, and reports go
@@ -20,12 +21,14 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..mechanism.elastic import ElasticMechanism
-from ..metric import AnyMetric, Metric
+from ..metric import AnyMetric
 
 __all__ = ["Checkup", "checkup"]
 
 #: Places that are looked at: fewer on maps where one takes long, and at least so many.
 _MOST, _LEAST, _WORK = 101, 21, 3_000_000
+#: On a map in tiles, what is looked at around a place holds so many times what may be left out.
+_TIMES = 1000
 #: A map is large enough if at most this share of reports is held by its border and at least this share of people can be
 #: hidden on it; it is too small if it falls short of the second pair.
 _HELD, _HIDDEN = 0.10, 0.90
@@ -107,16 +110,12 @@ class Checkup:
 
 
 def checkup(subject: AnyMetric | ElasticMechanism) -> Checkup | None:
-    """The checkup of a metric or of a mechanism over one; None for a metric in tiles, of which none is opened, and
-    where there is nobody."""
-    given = subject.metric if isinstance(subject, ElasticMechanism) else subject
-    if not given.at_hand or not given.mass_units.sum():
+    """The checkup of a metric or of a mechanism over one; None where there is nobody."""
+    metric = subject.metric if isinstance(subject, ElasticMechanism) else subject
+    grid, people = metric.grid, metric.people(min(_MOST, max(_LEAST, _WORK // metric.n)))
+    if not people.mass_units:
         return None
-    metric = given.whole()
-    hidden = metric.secret | (metric.fence > 0)
-    grid = metric.grid
-    places = _people(metric, np.flatnonzero(metric.secret & (metric.fence == 0)))
-    error_m = held = None
+    places, error_m, held = people.places, None, None
     if places.size:
         output = "mass" if metric.relief is None else metric.relief.output
         mechanism = subject if isinstance(subject, ElasticMechanism) else ElasticMechanism(metric, output=output)
@@ -124,8 +123,8 @@ def checkup(subject: AnyMetric | ElasticMechanism) -> Checkup | None:
         low, middle, high = np.quantile(error, (0.05, 0.5, 0.95), method="inverted_cdf").tolist()
         error_m, held = (low, middle, high), float(share.mean())
     return Checkup(
-        places=int(places.size), error_m=error_m, held=held, framed=int(np.count_nonzero(~hidden)), locations=metric.n,
-        hidden=float(metric.mass_units[hidden].sum() / metric.mass_units.sum()),
+        places=int(places.size), error_m=error_m, held=held, framed=people.framed, locations=metric.n,
+        hidden=people.hidden_units / people.mass_units,
         km=(grid.cols * grid.cell_m / 1000, grid.rows * grid.cell_m / 1000),
         sharpened=metric.relief is not None, holds=metric.certificate.get("ok") is True,
     )  # fmt: skip
@@ -137,26 +136,21 @@ def metres(value: float) -> str:
     return f"{rounded:g} m" if rounded < 1000 else f"{rounded / 1000:g} km"
 
 
-def _people(metric: Metric, candidates: IntArray) -> IntArray:
-    """Locations that stand for as many people each; one of many people may stand there more than once."""
-    mass = np.cumsum(metric.mass_units[candidates])
-    if not mass.size or mass[-1] == 0:
-        return candidates[:0]
-    many = min(_MOST, max(_LEAST, _WORK // metric.n))
-    chosen: IntArray = candidates[np.searchsorted(mass, (np.arange(many) + 0.5) / many * mass[-1])]
-    return chosen
-
-
 def _reports(mechanism: ElasticMechanism, places: IntArray) -> tuple[FloatArray, FloatArray]:
     """Of each place, the expected error in metres and the share of reports that fall beyond the border's distance."""
-    metric = mechanism.metric.whole()
-    half = np.array([metric.grid.cols, metric.grid.rows]) * metric.grid.cell_m / 2
+    metric, (rows, cols) = mechanism.metric, mechanism.metric.grid.shape
     error, held = np.empty(places.size), np.empty(places.size)
     for k, place in enumerate(places.tolist()):
         if k and place == places[k - 1]:
             error[k], held[k] = error[k - 1], held[k - 1]
             continue
-        probability, away = mechanism.probabilities(place), mechanism.distances_m(place)
+        if metric.at_hand:
+            probability, away = mechanism.probabilities(place), mechanism.distances_m(place)
+        else:
+            probability, away = mechanism.nearby(place, times=_TIMES)
+        row, col, size = (int(part) for part in metric.leaves(place))
+        middle = abs(row + size / 2 - rows / 2), abs(col + size / 2 - cols / 2)
+        border = min(rows / 2 - middle[0], cols / 2 - middle[1]) * metric.grid.cell_m
         error[k] = float(probability @ away)
-        held[k] = float(probability[away > float((half - np.abs(metric.xy[place])).min())].sum())
+        held[k] = float(probability[away > border].sum())
     return error, held

@@ -43,9 +43,7 @@ def examine(path: str | os.PathLike[str], *, today: dt.date | None = None) -> di
     lines = [(name, text) for name, text in said.items() if text]
     todo = [] if found is None else list(found.advice)
     if found is None:
-        lines.append(
-            ("reports", "not looked at: the map is in tiles; cut a region with 'geoelastic extract' and ask about it")
-        )
+        lines.append(("reports", "not looked at: there is nobody on the map"))
     else:
         lines += [line for line in found.lines if line[0] not in ("next", "")]
     if (_said(lambda stated: _years(stated, day), quality) or 0.0) > _OLD_YEARS:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,11 @@ class Grid:
     @property
     def shape(self) -> tuple[int, int]:
         return self.rows, self.cols
+
+    @property
+    def covered(self) -> Area:
+        """The area that the cells cover, which may be a little more or less than the one asked for."""
+        return replace(self.area, width_m=self.cols * self.cell_m, height_m=self.rows * self.cell_m)
 
     @property
     def extent(self) -> str:

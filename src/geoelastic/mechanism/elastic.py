@@ -197,6 +197,15 @@ class ElasticMechanism(Reporter):
         cells: FloatArray = kernels.mean_distances(self._secret(i), at.row, at.col, at.size)
         return cells * self._metric.grid.cell_m
 
+    def nearby(self, i: int, *, times: int) -> tuple[FloatArray, FloatArray]:
+        """Probability and mean distance in metres of all that is near location i, which lies outside fences: at most
+        one report in `times` falls on what is left out. Opens the tiles around."""
+        with self._sampler.line(self._secret(i)) as line:
+            numbers, lengths = line.nearest(times)
+        leaves = (np.ascontiguousarray(part) for part in self._metric.leaves(numbers))
+        cells: FloatArray = kernels.mean_distances(int(np.flatnonzero(numbers == i)[0]), *leaves)
+        return lengths / lengths.sum(), cells * self._metric.grid.cell_m
+
     def loss(self, i: int, j: int) -> float:
         """The worst |ln K(i)(z)/K(j)(z)| over all reports z; infinite across a fence."""
         p, q = self.probabilities(i), self.probabilities(j)

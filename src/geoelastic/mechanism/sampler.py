@@ -25,7 +25,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from .. import _kernels as kernels
-from ..arrays import IndexArray, IntArray
+from ..arrays import FloatArray, IndexArray, IntArray
 from ..levels import LEVEL_BITS
 from ..metric.part import Part, Parts
 from ..metric.weights import Weights
@@ -170,6 +170,16 @@ class Line:
         self._counted[0] = sampler._space[-1][kernels.SETTLED]
         self._reached(None)
 
+    def nearest(self, times: int) -> tuple[IntArray, FloatArray]:
+        """Numbers and lengths on the line of all within a frontier that leaves out at most one part in `times`."""
+        while self._open and times * (self._now[1] - self._now[0]) > self._now[0]:
+            self._advance(times)
+        dist, _, _, _, order, state = self._sampler._space
+        vertices, part = order[: int(state[kernels.SETTLED])].astype(np.int64), self._sampler.part
+        shell, place = np.divmod(dist[vertices], self._period)
+        weight = self._sampler._weights.table[place] * np.exp2(-shell.astype(np.float64))
+        return vertices if part.numbers is None else part.numbers[vertices], part.measure[vertices] * weight
+
     def draw(self, rng: RandomSource) -> int:
         """One location, by its number in the map."""
         vertex = self.throw(rng)
@@ -196,10 +206,11 @@ class Line:
         """Distances from the source, and the frontier up to which they are known."""
         return self._sampler._space[0], self._frontier
 
-    def _advance(self) -> None:
-        """Move the frontier on by one level."""
+    def _advance(self, times: int = 0) -> None:
+        """Move the frontier on by one level; in a part of a map also until `times` the rest is at most what is
+        settled."""
         if self._blocks is not None:
-            self._advance_among(0)
+            self._advance_among(times)
             return
         sampler = self._sampler
         self._frontier += STEP

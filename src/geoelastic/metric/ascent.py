@@ -19,7 +19,7 @@ repaired afterwards, and it can run on any metric whose balls hold.
 
 from __future__ import annotations
 
-from threading import Lock
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -72,14 +72,18 @@ def edge_limits(
 ) -> IndexArray:  # fmt: skip
     """By how much each edge of `graph` (in the order of `Graph.edges`) may rise, as far as `sources` say; the limits of
     further sources merge by the lesser of each edge."""
-    least, turn = np.full(graph.index.size, kernels.STAYS, np.int32), Lock()
+    lists: list[IndexArray] = []  # one for each thread: an entry for every arc is much to fill and to merge
 
     def limits(some: IndexArray) -> None:
-        found = kernels.rise_limits(graph.start, graph.index, graph.weight, mass_units, graph.buckets, table, some)
-        with turn:
-            np.minimum(least, found, out=least)
+        try:
+            mine = lists.pop()
+        except IndexError:
+            mine = np.full(graph.index.size, kernels.STAYS, np.int32)
+        kernels.rise_limits(graph.start, graph.index, graph.weight, mass_units, graph.buckets, table, some, mine)
+        lists.append(mine)
 
     in_parts(limits, sources, workers=workers, bar=bar, done=done)
+    least = reduce(np.minimum, lists)
     both: IndexArray = kernels.least_of_both(graph.start, graph.index, least)
     return both
 

@@ -73,7 +73,7 @@ def extract(
         "locations": cut.n, "framed": int(np.count_nonzero(cut.locations.first_of(framed))),
         "map_graph_sha256": metric.certificate.get("graph_sha256", ""), "reveals": REVEALS,
     }  # fmt: skip
-    cut = replace(cut, framed=framed, info=dict(metric.info) | {"extract": statement}, context=_context(part, cut))
+    cut = replace(cut, framed=framed, info=dict(metric.info) | {"extract": statement}, context=_context(metric, cut))
     cut = certified(cut, workers=workers, progress=progress)
     if not sharpen:
         return cut
@@ -123,7 +123,7 @@ def _part_grid(grid: Grid, box: tuple[int, int, int, int]) -> Grid:
     return Grid(Area(grid.area.lat, grid.area.lon, *size, east, north), grid.cell_m, row_end - row, col_end - col)
 
 
-def _context(metric: Metric, cut: Metric) -> Context | None:
+def _context(metric: AnyMetric, cut: Metric) -> Context | None:
     """What lies in the box of the cut of what is drawn with the map."""
     if metric.context is None:
         return None

@@ -18,6 +18,7 @@ from ..locations import Grid, Locations
 from ..mass import Mass, Quadratic, Requirement
 from ..shown import Shown
 from .graph import Graph
+from .people import People
 
 if TYPE_CHECKING:
     from ..area import Area
@@ -114,6 +115,10 @@ class Metric(Shown):
     def is_secret(self, i: int) -> bool:
         """False in the frame, which may be reported but not be a secret."""
         return bool(self.secret[self._checked(i)])
+
+    def people(self, many: int) -> People:
+        """Where people are, in so many places."""
+        return People.of(self.mass_units, self.secret, self.fence > 0, many)
 
     def edges(self) -> tuple[IndexArray, IndexArray, FloatArray]:
         """(i, j, level): the whole graph, each undirected edge once, with the zero edges that tie each fence
@@ -240,9 +245,7 @@ class Metric(Shown):
         """The metric with the water, coast, main roads and names that an OpenStreetMap file has in its area."""
         from ..context.context_from_osm import read_context
 
-        area, cell_m = self.grid.area, self.grid.cell_m
-        size = {"width_m": self.grid.cols * cell_m, "height_m": self.grid.rows * cell_m}
-        return replace(self, context=read_context(os.fspath(path), replace(area, **size), cell_m))
+        return replace(self, context=read_context(os.fspath(path), self.grid.covered, self.grid.cell_m))
 
     def _checked(self, i: int) -> int:
         return require_location(i, self.n)

@@ -25,6 +25,7 @@ import numpy as np
 
 from .. import __version__
 from ..arrays import IntArray
+from ..context import Context
 from ..errors import CheckError, InputError, require_able
 from ..fences import read_fences
 from ..levels import mass_to_units
@@ -35,7 +36,7 @@ from ..progress import Bar, progress_bar
 from . import stages
 from .carve_tiles import carve_tiles
 from .engine import DaskEngine, Engine, Job
-from .folder import KINDS, files_of
+from .folder import FOLDERS, files_of, write_context_file
 from .keys import cells_name, stage_name
 from .manifest import make_manifest, tidy_stages
 from .store import CachedStore, TileStore
@@ -69,6 +70,7 @@ def build_tiles(
     ascent: bool = True,
     sharpen: bool = True,
     fences: Any = (),
+    context: Context | None = None,
     workers: int | None = None,
     cluster: str | None = None,
     engine: Engine | None = None,
@@ -78,7 +80,7 @@ def build_tiles(
     """Build a conformal metric over an adaptive layout tile by tile into the folder `output`, and verify it.
 
     `tile`: side of a tile in cells, a power of two. `cartogram`, `ascent`, `sharpen`: as for `build_metric`. `fences`
-    (anything `read_fences` takes) are carved into the map when it is built (`carve`).
+    (anything `read_fences` takes) are carved into the map when it is built (`carve`). `context` is drawn with its maps.
     `workers`: processes on this machine (default: one a core);
     `cluster`: the address of a Dask scheduler instead, whose workers must see `output` under the same name (a shared
     disk, or an address that fsspec knows). The result depends on neither. A build that was stopped goes on where it
@@ -94,7 +96,7 @@ def build_tiles(
     info = dict(mass.info) | {"built_with": f"geoelastic {__version__}"}
     return run_plan(
         store, plan, cells, info, sharpen=sharpen, workers=workers, cluster=cluster, engine=engine, progress=progress,
-        fences=read_fences(fences),
+        fences=read_fences(fences), context=None if context is None else write_context_file(store, context),
     )  # fmt: skip
 
 
@@ -136,7 +138,7 @@ def put_map(store: TileStore, plan: TilePlan, units: IntArray) -> dict[int, str]
 
 
 def _forget(store: TileStore) -> None:
-    for folder in (*KINDS.values(), *(f"build/{name}" for name in BUILD_FOLDERS)):
+    for folder in (*FOLDERS, *(f"build/{name}" for name in BUILD_FOLDERS)):
         for name in store.names(folder):
             store.remove(name)
     store.remove("manifest.json")
@@ -209,10 +211,11 @@ def run_plan(
     progress: bool = False,
     update: dict[str, Any] | None = None,
     fences: Any = (),
+    context: str | None = None,
 ) -> TiledMetric:
     """Run all jobs that are not done yet, carve the fences and write the manifest."""
-    context = nullcontext(engine) if engine is not None else DaskEngine(workers=workers, cluster=cluster)
-    with context as chosen:
+    place = nullcontext(engine) if engine is not None else DaskEngine(workers=workers, cluster=cluster)
+    with place as chosen:
         with progress_bar("tiles", plan.tiling.n * _STAGES, show=progress) as bar:
             run = Run(store, plan, chosen, bar, {"cells": cells})
             _layout_stages(run)
@@ -233,7 +236,8 @@ def run_plan(
         if "failed" in heights:
             warnings.warn(f"not sharpened: {heights['failed']}", stacklevel=3)
             heights = None
-    metric = TiledMetric(CachedStore(store.root), make_manifest(run, info, margins, update, heights))
+    content = make_manifest(run, info, margins, update, heights) | ({} if context is None else {"context": context})
+    metric = TiledMetric(CachedStore(store.root), content)
     kept = files_of(metric.content)  # also without fences: with them, a later build of the same map begins with these
     shapes = read_fences(fences)
     if shapes:

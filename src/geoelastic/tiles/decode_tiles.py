@@ -42,9 +42,11 @@ _MAY_MISS = ("fence", "place_east", "place_north")
 
 def require_content(content: Any, block_cells: int) -> None:
     """Refuse the content of a manifest that says more, less or other than that of a map in tiles."""
-    schema.closed(content, "manifest", needs=_NEEDS, may=("relief", "fences"))
+    schema.closed(content, "manifest", needs=_NEEDS, may=("relief", "fences", "context"))
     rows, cols, side = _require_plan(content["plan"])
     schema.text(content["identity"], "identity", pattern="[0-9a-f]{32}")
+    if "context" in content:
+        schema.text(content["context"], "context", pattern=r"context/[0-9a-f]{20}\.parquet")
     for name in ("certificate", "info", "measures"):
         if not isinstance(content[name], dict):
             raise FileError(f"'{name}' must be an object")

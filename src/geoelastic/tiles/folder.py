@@ -8,6 +8,7 @@
 | `edges/*.parquet` | the neighbours of each location, fences aside |
 | `rises/*.parquet` | the factor of each edge, at its earlier end |
 | `heights/*.parquet` | the height of each location, if the map is sharpened |
+| `context/*.parquet` | water, coast, main roads and names to draw with maps, if there are any |
 | `build/...` | what the tiles were built from; needed for updates only |
 """
 
@@ -18,17 +19,23 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ..context import Context, context_from_parts, context_to_parts
 from ..errors import FileError
+from ..locations import Grid
 from ..store.schema import parse_json
 from .decode_tiles import require_content
 from .parts import BLOCK_CELLS
-from .store import TileStore
+from .store import TileStore, columns_digest
 
-__all__ = ["FORMAT_VERSION", "KINDS", "MANIFEST", "files_of", "read_manifest", "write_manifest"]
+__all__ = [
+    "FOLDERS", "FORMAT_VERSION", "KINDS", "MANIFEST", "files_of", "read_context_file", "read_manifest",
+    "write_context_file", "write_manifest",
+]  # fmt: skip
 
 FORMAT, FORMAT_VERSION, MANIFEST = "geoelastic tiles", 3, "manifest.json"
 #: What a tile names in the manifest, and the folder where that lies.
 KINDS = {"tile": "tiles", "edges": "edges", "rises": "rises", "heights": "heights"}
+FOLDERS = (*KINDS.values(), "context")
 #: Far more than the 2^16 tiles and their blocks of the largest map take.
 _MANIFEST_BYTES = 2**27
 
@@ -66,7 +73,7 @@ def write_manifest(store: TileStore, content: Mapping[str, Any], keep: Iterable[
     text = json.dumps(head, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False)
     store.write(MANIFEST, text.encode())
     named = set(files_of(content)) | set(keep)
-    for folder in KINDS.values():
+    for folder in FOLDERS:
         for name in store.names(folder):
             if name not in named:
                 store.remove(name)
@@ -74,7 +81,26 @@ def write_manifest(store: TileStore, content: Mapping[str, Any], keep: Iterable[
 
 def files_of(content: Mapping[str, Any]) -> list[str]:
     """The files that a metric needs."""
-    return [tile[kind] for tile in content["tiles"] for kind in KINDS if kind in tile]
+    named = [tile[kind] for tile in content["tiles"] for kind in KINDS if kind in tile]
+    return [*named, content["context"]] if "context" in content else named
+
+
+def write_context_file(store: TileStore, context: Context) -> str:
+    """Keep what is drawn with maps; the name of its file, which tells what is in it."""
+    entry, columns = context_to_parts(context)
+    text = json.dumps([entry, columns_digest(columns)], sort_keys=True)
+    name = f"context/{hashlib.sha256(text.encode()).hexdigest()[:20]}.parquet"
+    store.write_table(name, columns, entry)
+    return name
+
+
+def read_context_file(store: TileStore, name: str, grid: Grid) -> Context:
+    """What such a file holds, for a map of this grid."""
+    columns, entry = store.read_table(name)
+    try:
+        return context_from_parts(entry, columns, grid.cols * grid.cell_m, grid.rows * grid.cell_m)
+    except FileError as error:
+        raise FileError(f"{store.address(name)}: corrupt: {error}") from None
 
 
 def _seal(content: Any) -> str:

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from .. import _kernels as kernels
 from ..area import Area
 from ..arrays import BoolArray, ByteArray, IndexArray, IntArray
+from ..context import Context
 from ..errors import FrameError, InputError
 from ..levels import units_to_mass
 from ..locations import Grid
@@ -26,9 +27,10 @@ from ..mass import Mass
 from ..metric.measures import measure_digest, output_measure
 from ..metric.metric import Metric, frame_message, require_location
 from ..metric.part import Parts
+from ..metric.people import People
 from ..metric.relief import Relief
 from .cut import box_around, cut_part
-from .folder import files_of, read_manifest, write_manifest
+from .folder import files_of, read_context_file, read_manifest, write_manifest
 from .parts import TiledParts
 from .store import CachedStore, Columns, TileStore
 from .tiling import MARGIN_CELLS, Box, TilePlan, Tiling
@@ -115,9 +117,10 @@ class TiledMetric(AllOfIt):
         """The number of the first location of each tile, and the number of all at the end."""
         return np.array([tile["first"] for tile in self.content["tiles"]] + [self.n], np.int64)
 
-    @property
-    def context(self) -> None:
-        """None is kept with a map in tiles."""
+    @cached_property
+    def context(self) -> Context | None:
+        """Water, roads and names to be drawn with maps, if the folder has them."""
+        return read_context_file(self.store, self.content["context"], self.grid) if "context" in self.content else None
 
     @property
     def totals(self) -> dict[str, Any]:
@@ -209,6 +212,13 @@ class TiledMetric(AllOfIt):
         return np.concatenate([
             self.first[tile] + np.flatnonzero(self._fence(tile) == number) for tile in self.fence_tiles(number)
         ])  # fmt: skip
+
+    def people(self, many: int) -> People:
+        """Where people are, in so many places; reads the locations of all tiles, none of their neighbours."""
+        tables = [self.store.read_table(tile["tile"])[0] for tile in self.content["tiles"]]
+        mass, fence = np.concatenate([table["mass"] for table in tables]), np.concatenate(list(map(fence_of, tables)))
+        self._require_told(range(self.tiling.n))
+        return People.of(mass, self.secrets_at(np.arange(self.n)), fence > 0, many)
 
     def fence_tiles(self, number: int) -> list[int]:
         """The tiles that have a part of a fence."""
@@ -311,7 +321,7 @@ class TiledMetric(AllOfIt):
         found = metric.identity, int(metric.secret.sum()), int((metric.secret & (metric.fence == 0)).sum())
         if found != (self.identity, self.totals["secrets"], self.certificate["secret_outside_fences"]):
             raise misfit(self.store)
-        metric = replace(metric, certificate=self.certificate, info=self.info)
+        metric = replace(metric, certificate=self.certificate, info=self.info, context=self.context)
         if self.relief is not None:
             told = self.relief
             relief = Relief(self.height(window), told.output, told.made_for, told.certificate)

@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import __version__
 from ..arrays import FloatArray
+from ..context import Context
 from ..errors import InputError, require_nonnegative, require_path
 from ..fences import fence_outlines
 from ..levels import mass_to_units
@@ -17,6 +18,7 @@ from ..quality import Quality
 from . import stages
 from .build_tiles import run_plan
 from .engine import Engine
+from .folder import write_context_file
 from .keys import cells_name
 from .store import TileStore
 from .tiled_metric import TiledMetric, open_tiles
@@ -39,6 +41,7 @@ def update_tiles(
     *,
     tolerance: float = 0.01,
     sharpen: bool = True,
+    context: Context | None = None,
     workers: int | None = None,
     cluster: str | None = None,
     engine: Engine | None = None,
@@ -49,7 +52,8 @@ def update_tiles(
     A tile has changed if the sum of |new - old| over its cells exceeds `tolerance` times its old mass. The others
     keep their old masses, and the requirement is certified for the masses that are kept: the certificate says how
     many tiles were taken over and the largest change among them. Edges are raised and heights found for all of the map
-    again: a change here can be felt there. Fences are carved again where they were.
+    again: a change here can be felt there. Fences are carved again where they were; what is drawn
+    with maps stays unless a `context` is given.
     """
     require_path("output", output)
     tolerance = require_nonnegative("tolerance", tolerance)
@@ -77,6 +81,7 @@ def update_tiles(
         progress=progress,
         update=statement,
         fences=fence_outlines(metric),
+        context=metric.content.get("context") if context is None else write_context_file(metric.store, context),
     )
 
 
