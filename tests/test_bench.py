@@ -26,7 +26,7 @@ from geoelastic.bench import (
     strategies,
     traces,
 )
-from geoelastic.bench._seams import seam_rows
+from geoelastic.bench._seams import both_ways, seam_rows, table_row
 from geoelastic.bench._tools import markdown, synthetic_mass
 from geoelastic.tiles import InlineEngine, Job
 
@@ -138,7 +138,8 @@ def test_scale(tmp_path: Path) -> None:
 def test_seams_of_a_city_cost_no_quality(tmp_path: Path) -> None:
     """Expected errors at the seams are within 3 % of the untiled build's (in fact, far closer)."""
     city = synthetic_mass("paris", SEAMS_SIDE)
-    rows = seam_rows(city, str(tmp_path), tile=128, engine=InlineEngine(), places=30)
+    ways = both_ways(city, str(tmp_path), tile=128, engine=InlineEngine())
+    rows = seam_rows(*ways, places=30)
     assert [row["cells_from_a_seam"] for row in rows] == ["0 to 8", "8 to 32", "32 and more"]
     for row in rows:
         assert row["locations"] >= row["places"] == 30
@@ -146,7 +147,11 @@ def test_seams_of_a_city_cost_no_quality(tmp_path: Path) -> None:
         assert abs(row["mean_error_percent"]) < 3
         assert row["largest_percent"] < 6
     sizes = {"to_first": 1.0, "cells": 9, "cpu_us_per_location": 1.0, "violations": 0}
-    assert scale.summary([sizes, {"cold_report_ms": 1}, *rows])[2][0] == "errors at the seams of tiles"
+    table = table_row(*ways, 400)
+    assert 0.2 < table["cpu_ratio"] < 50
+    assert (table["table_rows"], table["tiles"]) == (400, 9)
+    said = [line[0] for line in scale.summary([sizes, {"cold_report_ms": 1}, *rows, table])[2:]]
+    assert said == ["errors at the seams of tiles", "a table of 400 rows, in tiles / in one piece"]
 
 
 def test_report(monkeypatch: pytest.MonkeyPatch) -> None:

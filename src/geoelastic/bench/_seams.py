@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What seams cost: expected errors of a metric built in tiles against those of the same map built in one piece."""
+"""A map in tiles beside the same map in one piece: expected errors at the seams, and the time of a table."""
 
 from __future__ import annotations
 
@@ -11,25 +11,47 @@ import numpy.typing as npt
 from ..arrays import FloatArray
 from ..mass import Mass
 from ..mechanism import ElasticMechanism
-from ..metric import AnyMetric, build_metric
+from ..metric import AnyMetric, Metric, build_metric
+from ..randomness import SeededRandom
 from ..tiles import Engine, build_tiles
+from ..tiles.tiled_metric import TiledMetric, open_tiles
+from ._tools import timed
 
-__all__ = ["seam_rows"]
+__all__ = ["both_ways", "seam_rows", "table_row"]
 
 #: Cells from the nearest seam; the last stretch has no end.
 _STRETCHES = (0, 8, 32)
 
 
-def seam_rows(
-    mass: Mass, folder: str, *, tile: int, engine: Engine, places: int, **levels: Any
-) -> list[dict[str, Any]]:
+def both_ways(mass: Mass, folder: str, *, tile: int, engine: Engine, **levels: Any) -> tuple[TiledMetric, Metric]:
+    """A map in tiles and in one piece; their locations are the same and have the same numbers."""
+    return build_tiles(mass, folder, tile=tile, engine=engine, **levels), build_metric(mass, **levels)
+
+
+def table_row(tiled: TiledMetric, whole: Metric, rows: int) -> dict[str, Any]:
+    """The time of a table of places drawn by mass, from the map as it is opened and from the one in memory."""
+    mass = np.where(whole.secret, whole.mass, 0.0)
+    places = np.random.Generator(np.random.PCG64(1)).choice(whole.n, rows, p=mass / mass.sum())
+    folder, seed = tiled.store.root, SeededRandom(1).bytes(32)
+    taken = {}
+    for name, opened in (("tiles", lambda: open_tiles(folder)), ("one_piece", lambda: whole)):
+        ElasticMechanism(opened()).sample_cells(places[:300])  # loads what is compiled
+        taken[name] = timed(lambda: ElasticMechanism(opened()).sample_cells(places, rng=SeededRandom(seed)))  # noqa: B023
+    (ours, theirs), tiles = taken.values(), tiled.tiling.n
+    return {
+        "table_rows": rows, "locations": whole.n, "tiles": tiles,
+        "in_tiles_s": round(ours.wall_s, 1), "in_tiles_cpu_s": round(ours.cpu_s, 1),
+        "one_piece_s": round(theirs.wall_s, 1), "one_piece_cpu_s": round(theirs.cpu_s, 1),
+        "cpu_ratio": round(ours.cpu_s / theirs.cpu_s, 2),
+    }  # fmt: skip
+
+
+def seam_rows(tiled: TiledMetric, whole: Metric, *, places: int) -> list[dict[str, Any]]:
     """One row for each stretch of distances from the seams, with the errors at `places` random secrets there.
 
     `mean_error` compares the means over these places; `largest` is the largest difference at any of them.
     """
-    tiled = build_tiles(mass, folder, tile=tile, engine=engine, **levels)
-    whole = build_metric(mass, **levels)
-    away = _from_seams(whole, tile)
+    away = _from_seams(whole, tiled.tiling.side)
     rng = np.random.Generator(np.random.PCG64(1))
     rows = []
     for low, high in zip(_STRETCHES, (*_STRETCHES[1:], np.inf), strict=True):

@@ -2,10 +2,11 @@
 """Cost per location as the map grows: parts of `synthetic:country`, built in tiles on 2 processes.
 
 Masses are those of the whole country, cut from its middle, so that the land is the same at every size. Processor time
-is that of the jobs, in whichever process they ran, after a tiny build that loads compiled code; a location's share of
-it is what must stay flat. Then reports from the largest metric, each cold: compiled code is loaded, but the metric is
-not open, no tile is in memory, and the system has been asked to forget its files. With `seams`, the errors of a city
-built in tiles against those of the same city in one piece.
+is that of the jobs, in whichever process they ran, and of what is done for all of the map at once, raising edges and
+finding heights, after a tiny build that loads compiled code; a location's share of it is what must stay flat. Then
+reports from the largest metric, each cold: compiled code is loaded, but the metric is not open, no tile is in memory,
+and the system has been asked to forget its files. With `seams`, a city built in tiles beside the same city in one
+piece: its errors at the seams, and the time of a table of reports.
 
 With a `folder`, a run that was stopped goes on where it was: what is built is not built again, and its processor time
 is read from the log beside it.
@@ -31,9 +32,10 @@ from ..mass import Mass
 from ..mechanism import ElasticMechanism
 from ..progress import progress_bar
 from ..tiles import DEFAULT_TILE, DaskEngine, Engine, Job, build_tiles
+from ..tiles.folder import KINDS
 from ..tiles.tiled_metric import TiledMetric, open_tiles
 from ..tiles.tiling import MIN_TILE_CELLS
-from ._seams import seam_rows
+from ._seams import both_ways, seam_rows, table_row
 from ._tools import markdown, peak_gb, synthetic_mass, timed
 
 __all__ = ["run", "summary"]
@@ -43,7 +45,9 @@ WORKERS = 2
 REPORTS = 40
 #: The city that is built both ways, and the tiles it is cut into.
 SEAMS_SIDE, SEAMS_TILE, SEAMS_PLACES = 750, 256, 300
+TABLE_ROWS = 100_000
 _TINY = 200
+_DRIVER = "all of the map at once"
 
 
 def run(
@@ -70,8 +74,8 @@ def run(
         tables = [rows, [{"cells": sizes[-1] ** 2} | _cold_reports(f"{place}/{sizes[-1]}", reports)]]
         if seams:
             city = synthetic_mass("paris", SEAMS_SIDE)
-            options: dict[str, Any] = {"tile": SEAMS_TILE, "engine": chosen, "places": SEAMS_PLACES}
-            tables.append(seam_rows(city, f"{place}/seams", **options))
+            ways = both_ways(city, f"{place}/seams", tile=SEAMS_TILE, engine=chosen)
+            tables += [seam_rows(*ways, places=SEAMS_PLACES), [table_row(*ways, TABLE_ROWS)]]
     return {"rows": [row for table in tables for row in table], "text": "\n\n".join(map(markdown, tables))}
 
 
@@ -91,6 +95,11 @@ def summary(rows: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
         mean = ", ".join(f"{row['mean_error_percent']}" for row in seams)
         found = f"mean {mean} %, at most {max(row['largest_percent'] for row in seams)} % at any place"
         lines.append(("errors at the seams of tiles", "within 3 % of a build in one piece", found))
+    lines += [
+        (f"a table of {row['table_rows']:,} rows, in tiles / in one piece", "2",
+         f"{row['cpu_ratio']} ({row['in_tiles_cpu_s']} and {row['one_piece_cpu_s']} s of processor time)")
+        for row in rows if "table_rows" in row
+    ]  # fmt: skip
     return lines
 
 
@@ -105,34 +114,47 @@ def _sizes(
         for side in sizes:
             bar.update(len(rows), note=f"{side} x {side}")
             clock = _Clock(engine, folder / f"{side}.jsonl")
+            begun = time.process_time()
             metric = build_tiles(_middle(mass, side), str(folder / str(side)), tile=tile, engine=clock)
-            rows.append(_row(metric, clock.cpu_s(), rows))
+            clock.add_driver(time.process_time() - begun)
+            rows.append(_row(metric, clock, rows))
     return rows
 
 
 class _Clock:
-    """An engine that logs the processor time of its jobs, so that it is known after a stop as well."""
+    """An engine that logs the processor time of its jobs, so that it is known after a stop as well; and that of the
+    process that gives them out, which does what is for all of the map at once."""
 
     def __init__(self, engine: Engine, log: Path) -> None:
-        self._engine, self._log = engine, log
+        self._engine, self._log, self._begun, self._inline = engine, log, False, 0.0
 
     def run(self, jobs: Sequence[Job]) -> Iterable[tuple[str, dict[str, Any]]]:
         clocked = [replace(job, function=partial(_clocked, job.function)) for job in jobs]
         with self._log.open("a", encoding="utf-8") as log:
             for key, told in self._engine.run(clocked):
                 print(json.dumps([key, told["cpu_s"]]), file=log, flush=True)
+                self._begun = True
+                self._inline += told["cpu_s"] if told["process"] == os.getpid() else 0.0
                 yield key, told["summary"]
 
-    def cpu_s(self) -> float:
-        """Processor time of all jobs so far; the last time counts where a job was done again."""
+    def add_driver(self, cpu_s: float) -> None:
+        """Log what the build took in this process beside the jobs, unless it had nothing to do."""
+        if self._begun:
+            with self._log.open("a", encoding="utf-8") as log:
+                print(json.dumps([_DRIVER, cpu_s - self._inline]), file=log)
+
+    def cpu_s(self) -> tuple[float, float]:
+        """Processor time of all so far, and the driver's part of it; the last time counts where a job was done
+        again."""
         lines = self._log.read_text(encoding="utf-8").splitlines() if self._log.exists() else []
-        return float(sum(dict(json.loads(line) for line in lines if line.endswith("]")).values()))
+        taken = dict(json.loads(line) for line in lines if line.endswith("]"))
+        return float(sum(taken.values())), float(taken.get(_DRIVER, 0.0))
 
 
 def _clocked(function: Callable[[dict[str, Any]], dict[str, Any]], spec: dict[str, Any]) -> dict[str, Any]:
     begun = time.process_time()
     summary = function(spec)
-    return {"summary": summary, "cpu_s": time.process_time() - begun}
+    return {"summary": summary, "cpu_s": time.process_time() - begun, "process": os.getpid()}
 
 
 def _middle(mass: Mass, side: int) -> Mass:
@@ -141,7 +163,8 @@ def _middle(mass: Mass, side: int) -> Mass:
     return Mass.from_array(part, cell_m=mass.grid.cell_m, origin=(mass.grid.area.lat, mass.grid.area.lon))
 
 
-def _row(metric: TiledMetric, cpu_s: float, rows: list[dict[str, Any]]) -> dict[str, Any]:
+def _row(metric: TiledMetric, clock: _Clock, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    cpu_s, driver = clock.cpu_s()
     each = 1e6 * cpu_s / metric.n
     cells = metric.grid.rows * metric.grid.cols
     certificate = metric.certificate
@@ -150,6 +173,7 @@ def _row(metric: TiledMetric, cpu_s: float, rows: list[dict[str, Any]]) -> dict[
         "locations": metric.n,
         "tiles": certificate["tiles"]["number"],
         "cpu_s": round(cpu_s, 1),
+        "at_once_cpu_s": round(driver, 1),
         "cpu_s_per_million_cells": round(1e6 * cpu_s / cells, 1),
         "cpu_us_per_location": round(each, 1),
         "to_first": round(each / rows[0]["cpu_us_per_location"], 2) if rows else 1.0,
@@ -192,6 +216,6 @@ def _forget_files(folder: Path) -> None:
     """Ask the system to read the files of a metric from the disk the next time, where it can be asked."""
     if not hasattr(os, "posix_fadvise"):
         return
-    for path in [folder / "manifest.json", *folder.glob("tiles/*"), *folder.glob("edges/*")]:
+    for path in [folder / "manifest.json", *(file for kind in KINDS.values() for file in folder.glob(f"{kind}/*"))]:
         with path.open("rb") as file:
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)

@@ -14,7 +14,9 @@ from ._common import geo_command, show_progress
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--list", "only_list", is_flag=True, help="Only list the measurements there are.")
 @click.option("--whole", is_flag=True, help="scale: also the whole country, 25 million cells.")
-@click.option("--seams", is_flag=True, help="scale: also the errors at seams, against a build in one piece.")
+@click.option(
+    "--seams", is_flag=True, help="scale: also a city both ways, in tiles and in one piece: errors at seams, a table."
+)
 @click.option("--folder", metavar="DIR", help="Long ones: keep work here, and go on with what an earlier run left.")
 @click.option(
     "--map", "map_file", metavar="FILE", help="optimum, attacks, peers, client: on this map [default: a made-up one]."
