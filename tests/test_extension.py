@@ -152,7 +152,7 @@ def test_every_way_to_ask_gives_a_report_or_nothing(somebody: Visitor, site: Sit
 
 
 def test_reports_are_the_mechanism_s_own(somebody: Visitor, site: Site) -> None:
-    """Reports from all over the map (with --more 3,000, one a place and key): bit for bit what Python draws, and spread
+    """Reports from everywhere (with --more 3,000, one per place and key): bit for bit what Python draws, and spread
     as the mechanism says: the chance of a location of lower number, and part of its own, is uniform."""
     somebody.change({"weekly": 10_000})
     mechanism = load_mechanism(vectors.SHARP)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layouts tile the grid, are balanced, keep classes apart, and come back from one number a leaf."""
+"""Layouts tile the grid, are balanced, keep classes apart, and come back from one number per leaf."""
 
 from __future__ import annotations
 

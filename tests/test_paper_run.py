@@ -57,7 +57,7 @@ def prior(metric: Any) -> Prior:
 
 
 def dense(channel: Channel) -> Any:
-    """One row a place."""
+    """One row per place."""
     return np.concatenate([block for _, block in channel.blocks(7)], axis=1)[channel.row_of_place]
 
 

@@ -15,7 +15,7 @@ from maps import small_metric
 
 
 def in_lanes(graph: Graph, sources: list[int], limits: list[int], space: Any = None) -> np.ndarray:
-    """Distances (a row a source) after a search in stages, by lanes."""
+    """Distances (one row per source) after a search in stages, by lanes."""
     space = kernels.lane_workspace(graph.n) if space is None else space
     kernels.lanes_begin(np.array(sources, np.int32), *space)
     for limit in limits:

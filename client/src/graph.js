@@ -28,7 +28,7 @@ export function* pairs({ start, index }) {
   }
 }
 
-/** The graph with floor(rise x weight / 2^7) for weights, `rise` being one a pair; a rise of 0 is no edge. */
+/** The graph with floor(rise x weight / 2^7) for weights, `rise` being one per pair; a rise of 0 is no edge. */
 export function raisedGraph({ start, index, weight }, rise) {
   if (rise === undefined) return { start, index, weight };
   const factor = new Uint8Array(index.length);

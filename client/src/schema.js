@@ -50,12 +50,12 @@ const REQUIREMENTS = {
   quadratic: { l_star: isStar }, linear: { l_star: isStar }, step: { level: isReal(0, MAX_LEVEL), mass: isReal(0, MAX_DEMAND) },
   custom: { name: isText, levels: isList(2, 4097), masses: isList(2, 4097) },
 };
-/** Arrays with one number a location: the largest that each may hold. */
+/** Arrays with one number per location: the largest that each may hold. */
 const BY_LOCATION = {
   exponent: MAX_EXPONENT, mass: MAX_MASS, measure: MAX_MEASURE, scale: 2 ** 28, place_east: 2 ** 25, place_north: 2 ** 25, height: 2 ** 24,
   fence: MAX_CELLS, framed: 1,
 };
-/** The arrays with one number a pair of neighbours. */
+/** The arrays with one number per pair of neighbours. */
 const BY_PAIR = { edge_rise: 255 };
 const BY_EDGE = { edge_i: MAX_CELLS, edge_j: MAX_CELLS, edge_level: MAX_WEIGHT };
 
@@ -117,7 +117,7 @@ function requireCounts({ layout, method, grid: { rows, cols } }, counts) {
   const n = layout === "adaptive" ? counts.exponent : rows * cols;
   if (n < 1 || n > rows * cols) refuse("the layout does not tile its grid");
   for (const name of ["mass", "measure"]) if (!Object.hasOwn(counts, name)) refuse(`the ${name} of locations is missing`);
-  for (const name of Object.keys(counts)) if (Object.hasOwn(BY_LOCATION, name) && counts[name] !== n) refuse(`'${name}' has not one number a location`);
+  for (const name of Object.keys(counts)) if (Object.hasOwn(BY_LOCATION, name) && counts[name] !== n) refuse(`'${name}' has not one number per location`);
   const byScale = Object.hasOwn(counts, "scale");
   if (byScale !== (method === "conformal")) refuse("scales belong to a conformal metric");
   const edges = Object.keys(BY_EDGE).map((name) => counts[name]);
@@ -162,7 +162,7 @@ export function requireArrays({ grid: { rows, cols } }, arrays) {
 
 /** Refuse rises that are not one for each pair of neighbours. */
 export function requireRises(rise, { index }) {
-  if (rise !== undefined && 2 * rise.length !== index.length) refuse("'edge_rise' has not one number a pair of neighbours");
+  if (rise !== undefined && 2 * rise.length !== index.length) refuse("'edge_rise' has not one number per pair of neighbours");
 }
 
 /** Refuse a graph with an edge that is too long, before anything is allocated for searches of it. */

@@ -19,7 +19,7 @@ const REACH = 3 * LEVEL_UNITS;
 const LIKELY_REST = 0.6;
 
 /**
- * The mechanism with heights, certified on every edge. begin: heights to begin with, one a location (default: those that
+ * The mechanism with heights, certified on every edge. begin: heights to begin with, one per location (default: those that
  * `carveFence` left with the metric, or flat ones). progress, signal, workers, spawn: as in `verify`. Rejects if the heights
  * do not settle, or it was stopped.
  */

@@ -279,7 +279,7 @@ function wholeNumbers(values) {
   return mantissas.map((mantissa, k) => (mantissa === 0n ? 0n : mantissa << BigInt(exponents[k] - least)));
 }
 
-/** Live reports: one a tick of a public clock, drawn around earlier ones; between ticks the last one stands. */
+/** Live reports: one per tick of a public clock, drawn around earlier ones; between ticks the last one stands. */
 export class LiveTrace {
   #traces;
   #tick = null;

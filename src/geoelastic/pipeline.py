@@ -135,7 +135,7 @@ class Config:
 
 
 def run(config: Config, output: str | os.PathLike[str], *, resume: bool = True, progress: bool = False) -> AnyMetric:
-    """Build the metric of `config`, check it, write it to `output`, return it; a stopped run is taken up again.
+    """Build the metric of `config`, check it, write it to `output`, return it; a stopped run resumes.
 
     With `tile` or `cluster` it is built in tiles and `output` is a folder; `resume` = False then forgets what an
     earlier run left there, and `update` builds only what changed by more than that part in the metric that is there.

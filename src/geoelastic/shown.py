@@ -50,5 +50,5 @@ class Shown(Card):
         return _views().explore(self, kind, at=at, measure=measure, points=points, reports=reports, seed=seed)
 
     def to_geodataframe(self) -> Any:
-        """One row a location (or a cell that has something in it), with its square in degrees, for GeoPandas."""
+        """One row per location (or a cell that has something in it), with its square in degrees, for GeoPandas."""
         return _views().to_geodataframe(self)

@@ -28,7 +28,9 @@ def main() -> int:
     parser.add_argument("--seed", help="of the inputs (default: another one each time)")
     parser.add_argument("--inputs", type=int, help="stop after so many")
     parser.add_argument("--first", type=int, default=0, help="number of the first input")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="children at once (default: one a core)")
+    parser.add_argument(
+        "--jobs", type=int, default=os.cpu_count() or 1, help="children at once (default: one per core)"
+    )
     parser.add_argument("--no-keep", action="store_true", help="do not write down what fails")
     options = parser.parse_args()
     seed = options.seed or os.urandom(6).hex()

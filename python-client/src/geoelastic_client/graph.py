@@ -70,7 +70,7 @@ def conformal_graph(pairs: Pairs, lengths: list[int], scale: list[int], rise: li
     require_weights(weights)
     if rise is not None:
         if len(rise) != len(weights):
-            raise refuse("'edge_rise' has not one number a pair of neighbours")
+            raise refuse("'edge_rise' has not one number per pair of neighbours")
         weights = [(w * times) >> _RISE_BITS for w, times in zip(weights, rise) if times]
         tails, tips = list(compress(tails, rise)), list(compress(tips, rise))
     return edge_graph(len(scale), tails, tips, weights)

@@ -217,7 +217,7 @@ def _require_counts(head: dict[str, Any], counts: dict[str, int]) -> None:
             raise refuse(f"the {name} of locations is missing")
     for name, count in counts.items():
         if name in _BY_LOCATION and count != n:
-            raise refuse(f"'{name}' has not one number a location")
+            raise refuse(f"'{name}' has not one number per location")
     if ("scale" in counts) != (head["method"] == "conformal"):
         raise refuse("scales belong to a conformal metric")
     edges = {counts.get(name) for name in _BY_EDGE}

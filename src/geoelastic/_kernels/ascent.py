@@ -32,7 +32,7 @@ _BEYOND, _NEAR = 1.8, 20.0
 def raise_edges(start: Any, index: Any, weight: Any, rise: Any) -> Any:
     """The graph whose edges are floor(rise x weight / 2^RISE_BITS), without those of rise 0: start, index, weight.
 
-    `rise`: one a pair i < j, in the order of the rows.
+    `rise`: one per pair i < j, in the order of the rows.
     """
     there, back = _both_ways(start, index)
     factor = np.empty(index.size, np.int64)

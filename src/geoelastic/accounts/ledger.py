@@ -100,7 +100,7 @@ class Ledger:
     ) -> None:
         """Add reports to an account. It keeps the largest exponent it has seen, which bounds all of them.
 
-        `tags` are those of sticky reports, one a report: a tag that is new counts as fresh, a known one as repeated.
+        `tags` are those of sticky reports, one per report: a tag that is new counts as fresh, a known one as repeated.
         `hour` is the one to charge them to (since 1970, UTC), by default this one.
         """
         known = self.users.get(str(user), {}).get(mechanism, Account()).tags

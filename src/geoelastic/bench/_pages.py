@@ -32,7 +32,7 @@ _HEAD = """<!-- Written by geoelastic bench from docs/measured/*.json: run a mea
 
 # What was measured
 
-Every figure here is in the record, one file a measurement in `docs/measured/`, with its command, machine, day, commit,
+Every figure here is in the record, one file per measurement in `docs/measured/`, with command, machine, day, commit,
 load and versions. `geoelastic bench NAME --write` measures again and writes the file and this page;
 `geoelastic bench all --write` does it for all of them, which takes hours. Where a figure falls short of what we set out
 for, it says so.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reports of one other library, in its own environment: run as a script, imports nothing of this package.
 
-Reads one JSON object a line from standard input, {"lat": [...], "lon": [...]}, and answers with the reports and the
+Reads one JSON object per line from standard input, {"lat": [...], "lon": [...]}, and answers with the reports and the
 seconds that they took. The first line that it writes says which version answers, or why none does.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The record of measurements: one file a measurement, `docs/measured/NAME.json`, with all that its figures depend on.
+"""The record of measurements: one file per measurement, `docs/measured/NAME.json`, with all that its figures depend on.
 
 A measurement is recorded whole and by itself, so that a long one need not be repeated for the sake of another, and the
 files of two people never clash. Pages take their figures from the record (`_pages`) and from nowhere else.

@@ -40,7 +40,7 @@ _POINTS = 150
 
 
 def run(*, progress: bool = False, maps: Sequence[tuple[str, int]] = MAPS) -> dict[str, Any]:
-    """One row a map and build, and for each map the ratio of the default's errors to the others'."""
+    """One row per map and build, and for each map the ratio of the default's errors to the others'."""
     compile_s = warm_up()
     rows: list[dict[str, Any]] = []
     with progress_bar("bench build", len(maps) * len(BUILDS), show=progress) as bar:

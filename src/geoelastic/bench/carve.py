@@ -28,7 +28,7 @@ RADII = (150, 300, 800)
 
 
 def run(*, progress: bool = False, side: int = SIDE, radii: Sequence[int] = RADII) -> dict[str, Any]:
-    """One row a fence, each carved into the same map."""
+    """One row per fence, each carved into the same map."""
     warm_up()
     metric = build_metric(synthetic_mass("paris", side), progress=progress)
     rows: list[dict[str, Any]] = []

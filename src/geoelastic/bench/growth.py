@@ -27,7 +27,7 @@ _BALLS = 400
 
 
 def run(*, progress: bool = False, sides: Sequence[int] = SIDES) -> dict[str, Any]:
-    """One row a map of `synthetic:paris`; `times_least` compares its time per location with the least in the table."""
+    """One row per map of `synthetic:paris`; `times_least` compares time per location with the least."""
     warm_up()
     rows: list[dict[str, Any]] = []
     with progress_bar("bench growth", len(sides), show=progress) as bar:

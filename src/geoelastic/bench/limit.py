@@ -32,7 +32,7 @@ _RADIUS_M = 1000.0
 
 
 def run(*, progress: bool = False, side: int = 120) -> dict[str, Any]:
-    """One row a step from the limit to the default, and one for the default without ascent."""
+    """One row per step from the limit to the default, and one for the default without ascent."""
     warm_up()
     mass = synthetic_mass("even", side)
     with progress_bar("bench limit", 4, show=progress) as bar:

@@ -21,7 +21,7 @@ VARIANTS: tuple[dict[str, Any], ...] = ({}, {"layout": "adaptive"}, {"submaps": 
 
 
 def run(*, progress: bool = False, sides: Sequence[int] = SIDES) -> dict[str, Any]:
-    """One row a map of `synthetic:paris` and variant."""
+    """One row per map of `synthetic:paris` and variant."""
     warm_up()
     rows: list[dict[str, Any]] = []
     with progress_bar("bench merging", len(sides) * len(VARIANTS), show=progress) as bar:

@@ -108,7 +108,7 @@ def summary(rows: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
 
 
 def _write_places(metric: Metric, path: Path) -> Path:
-    """Places drawn by mass, one JSON object a line."""
+    """Places drawn by mass, one JSON object per line."""
     draw = np.random.Generator(np.random.PCG64(1))
     weights = np.where(metric.secret, metric.mass, 0)
     chosen = draw.choice(metric.n, size=5000, p=weights / weights.sum())

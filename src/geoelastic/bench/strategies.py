@@ -33,7 +33,7 @@ def run(*, progress: bool = False, side: int = 200) -> dict[str, Any]:
 
 
 def variant_rows(mass: Mass, variants: Sequence[dict[str, Any]], on_variant: Any) -> list[dict[str, Any]]:
-    """One row a variant of the paper's build; `on_variant(k)` is told before the k-th."""
+    """One row per variant of the paper's build; `on_variant(k)` is told before the k-th."""
     rows = []
     for k, variant in enumerate(variants):
         on_variant(k)

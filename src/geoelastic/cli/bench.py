@@ -17,12 +17,12 @@ from ._common import geo_command, show_progress
 @click.option(
     "--seams", is_flag=True, help="scale: also a city both ways, in tiles and in one piece: errors at seams, a table."
 )
-@click.option("--folder", metavar="DIR", help="Long ones: keep work here, and go on with what an earlier run left.")
+@click.option("--folder", metavar="DIR", help="Long ones: keep work here, and resume what an earlier run left.")
 @click.option(
     "--map", "map_file", metavar="FILE", help="optimum, attacks, peers, client: on this map [default: a made-up one]."
 )
 @click.option("--checkins", metavar="FILE", help="peers: at the places of these [default: by the mass of the map].")
-@click.option("--places", type=click.IntRange(2, 40), help="optimum: so many places a side [default: 15].")
+@click.option("--places", type=click.IntRange(2, 40), help="optimum: places per side [default: 15].")
 @click.option(
     "--size",
     "size_km",
@@ -40,7 +40,7 @@ def command(
 ) -> dict[str, Any]:
     """Run the measurements called NAME, or all of them (which takes long), and print one table each.
 
-    Ratios are measured side by side in one process, compilation is warmed up first and told apart.
+    Ratios are measured side by side in one process, compilation is warmed up first and measured apart.
     """
     from ..bench import bench_names, run_benches, write_docs
 

@@ -34,10 +34,16 @@ from ._types import LEVEL
 @click.option("--lon-column", metavar="COLUMN", help="Longitudes of a table [default: by its name].")
 @click.option("--weight-column", metavar="COLUMN", help="What a row of a table is worth [default: 1].")
 @click.option(
-    "--r-small", "r_small_m", type=float, default=300, show_default=True, metavar="M", help="Private in the city."
+    "--r-small",
+    "r_small_m",
+    type=float,
+    default=300,
+    show_default=True,
+    metavar="M",
+    help="Radius of a disc that hides enough in the city.",
 )
 @click.option(
-    "--r-large", "r_large_m", type=float, default=3000, show_default=True, metavar="M", help="Private in empty land."
+    "--r-large", "r_large_m", type=float, default=3000, show_default=True, metavar="M", help="The same in empty land."
 )
 @click.option("--city", metavar="REGION", help="LAT,LON,RADIUS_M or a GeoJSON file [default: where quality is].")
 @click.option(
@@ -52,18 +58,26 @@ from ._types import LEVEL
     "--cartogram/--no-cartogram", default=True, help="Redraw the map for even crowds first: tighter [default: yes]."
 )
 @click.option("--strategy", default="fourfold", show_default=True, help="Candidate order of the paper's builder.")
-@click.option("--literal", is_flag=True, help="The paper's listing to the letter: levels rise once a pass.")
-@click.option("--frame", type=float, default=0.03, show_default=True, help="Part of the side that cannot be a secret.")
+@click.option("--literal", is_flag=True, help="The paper's listing to the letter: levels rise once per pass.")
+@click.option(
+    "--frame",
+    type=float,
+    default=0.03,
+    show_default=True,
+    help="Width of the rim that cannot be hidden, as a share of the side.",
+)
 @click.option("--fence", "fences", multiple=True, metavar="GEOJSON", help="Regions to fence off (may be repeated).")
 @click.option(
     "--workers", type=click.IntRange(1), metavar="N", help="Threads, or processes with --tile [default: all cores]."
 )
-@click.option("--tile", type=int, metavar="CELLS", help="Build in tiles of this side (a power of two) into a folder.")
+@click.option(
+    "--tile", type=int, metavar="CELLS", help="Build in tiles of this many cells a side (a power of two) into a folder."
+)
 @click.option("--cluster", metavar="ADDRESS", help="Build the tiles on this Dask scheduler, e.g. tcp://host:8786.")
 @click.option(
-    "--update", type=float, metavar="PART", help="Only build tiles of OUT again that changed by more than PART."
+    "--update", type=float, metavar="PART", help="Rebuild only the tiles of OUT that changed by more than PART."
 )
-@click.option("--resume/--no-resume", default=True, help="With --tile, go on with what an earlier run left.")
+@click.option("--resume/--no-resume", default=True, help="With --tile, resume what an earlier run left.")
 @click.option(
     "--sharpen/--no-sharpen",
     default=True,
@@ -82,7 +96,7 @@ def command(output: str, resume: bool, **options: Any) -> dict[str, Any]:
     polygons (.parquet, .geojson, .csv, .gpkg), a raster (.tif), an array of masses (.npy, with --center and --cell),
     or a made-up map (synthetic:city, synthetic:paris, synthetic:even, synthetic:country).
 
-    A stopped build is taken up where it was when the same command is given again. With --tile (or --cluster) OUT is
+    A stopped build resumes where it stopped when the same command is given again. With --tile (or --cluster) OUT is
     a folder of tiles: memory is bounded by a tile, and a worker that dies costs no more than the tiles it was at.
     """
     from ..pipeline import Config, run

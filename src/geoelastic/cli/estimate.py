@@ -40,7 +40,7 @@ def command() -> None:
 )
 @click.option("--picture", metavar="PNG", help="Also reports, estimate and interval side by side.")
 @click.option("--measure", default="mass", show_default=True, help="Output measure with which reports were made.")
-@click.option("--user-column", "user", help="Column that says whose a report is: everybody then counts once.")
+@click.option("--user-column", "user", help="Column with the user of each report: everybody then counts once.")
 @click.option("--lat-column", "lat", help="Column of latitudes [default: by its name].")
 @click.option("--lon-column", "lon", help="Column of longitudes [default: by its name].")
 @click.option("--elsewhere/--no-elsewhere", default=True, show_default=True, help="People may be outside all zones.")
@@ -60,7 +60,7 @@ def run(file: str, reports: str, zones: str, output: str, **options: Any) -> dic
 @click.argument("file", metavar="MAP")
 @click.option("--zones", required=True, metavar="Z", help=_ZONES)
 @click.option("--people", required=True, type=float, metavar="N", help="People who report, once each.")
-@click.option("--precision", default=0.25, show_default=True, help="Standard error to reach, as a part of a share.")
+@click.option("--precision", default=0.25, show_default=True, help="Standard error to reach, relative to the share.")
 @click.option("--measure", default="mass", show_default=True, help="Output measure with which reports will be made.")
 @click.option("--cache", metavar="DIR", help="Keep the model of the map's reports here, by content.")
 def plan(file: str, zones: str, people: float, **options: Any) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from ._common import geo_command, show_progress
 @click.argument("file")
 @click.option("--checkins", metavar="FILE", help="SNAP, Foursquare, CSV or Parquet check-ins.")
 @click.option("--traces", multiple=True, metavar="TRACES", help="Evaluate released traces on these instead.")
-@click.option("--days", type=click.IntRange(min=2), help="Traces: days a person at the most [default: all].")
+@click.option("--days", type=click.IntRange(min=2), help="Traces: at most this many days per person [default: all].")
 @click.option(
     "--commuters",
     type=click.IntRange(min=0),
@@ -39,7 +39,7 @@ def command(
     """The paper's evaluation of the metric in FILE: tables, figures and an HTML report in DIR.
 
     Planar Laplace gets the utility of each elastic mechanism in the first area and is used unchanged in the others. A
-    stopped run is taken up where it was when the same command is given again.
+    stopped run resumes where it stopped when the same command is given again.
 
     With --traces: released traces against clocks and the predictive mechanism at equal costs, tracking, homes.
     """

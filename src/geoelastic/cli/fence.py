@@ -29,7 +29,7 @@ _CROWD_OPTIONS = (
     click.option("--margin", "margin_m", type=float, default=300, show_default=True, metavar="M",
                  help="Strip around that, in which no track is seen either."),
     click.option("--timezone", metavar="ZONE", help="Such as Europe/Paris, for night and day [default: by the sun]."),
-    click.option("--user", help="Whose traces, if there are several people's."),
+    click.option("--user", help="Whose traces, if there are several people."),
     click.option("--min-days", type=int, default=3, show_default=True, help="Days that make a place recurrent."),
 )  # fmt: skip
 

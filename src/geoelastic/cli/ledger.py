@@ -75,7 +75,7 @@ def cost_of(reports: int, level: float, budget: float | None, delta: float) -> d
 
 @geo_command(name="map", short_help="Which places are still within a level after n reports.")
 @click.argument("file")
-@click.option("--at", type=LATLON, required=True, help="The place the reports were made from; it is stored nowhere.")
+@click.option("--at", type=LATLON, required=True, help="The place the reports were made from; it is not stored.")
 @click.option("--reports", type=int, help="Number of fresh reports [default: those of --ledger and --user].")
 @click.option("--ledger", metavar="LEDGER", help="The ledger that has counted them.")
 @click.option("--user", default="me", show_default=True, help="Whose reports, in the ledger.")

@@ -28,7 +28,7 @@ def command() -> None:
 @click.argument("maps", nargs=-1, required=True, metavar="MAP...")
 @click.option("-o", "--output", required=True, metavar="DIR", help="The folder: a pack, empty, or not there yet.")
 @click.option("--name", default="", help="What the catalogue calls itself [default: the folder's name].")
-@click.option("--licence", help="Whom to name for the data [default: what the maps say].")
+@click.option("--licence", help="Credit for the data [default: what the maps say].")
 @click.option(
     "--districts",
     "district_km",

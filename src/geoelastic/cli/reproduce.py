@@ -30,7 +30,7 @@ def command(
     The first part has Paris with the paper's claims one by one, and San Francisco; the second the default build on the
     same check-ins and on made-up commuters.
 
-    A stopped run is taken up where it was when the same command is given again.
+    A stopped run resumes where it stopped when the same command is given again.
     """
     from ..evaluation import reproduce
 

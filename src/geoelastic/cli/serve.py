@@ -38,7 +38,7 @@ from ._common import geo_command
     "allowed_hosts",
     multiple=True,
     metavar="NAME",
-    help="A name by which it may be asked, e.g. that of a proxy [default: --host, localhost]; can be repeated.",
+    help="A host name to answer to, e.g. that of a proxy [default: --host, localhost]; can be repeated.",
 )
 @click.option("--root-path", default="", metavar="/PATH", help="The path under which a proxy publishes the service.")
 @click.option(

@@ -11,11 +11,11 @@ from ._common import geo_command, show_progress
 from ._describe import relief_line
 
 
-@geo_command(short_help="Sharpen a file that is not, or for another measure.")
+@geo_command(short_help="Sharpen a map that was built without it, or for another measure.")
 @click.argument("file")
 @click.option("-o", "--output", metavar="OUT", help="The file to write [default: FILE itself].")
 @click.option("--measure", default="mass", show_default=True, help="Output measure: mass, uniform or mass^GAMMA.")
-@click.option("--resume/--no-resume", default=True, help="Go on with what an earlier run left.")
+@click.option("--resume/--no-resume", default=True, help="Resume what an earlier run left.")
 @click.option("--workers", type=click.IntRange(1), metavar="N", help="Threads [default: all cores].")
 def command(file: str, output: str | None, measure: str, resume: bool, workers: int | None) -> dict[str, Any]:
     """Find and certify, edge by edge, how much of each distance reports may use: nearly all, instead of half.

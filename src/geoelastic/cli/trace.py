@@ -44,8 +44,12 @@ _OPTIONS = (
     click.option(
         "--rate", type=_Number(), default="1/2", show_default=True, help="Cost of an hour, per unit of level."
     ),
-    click.option("--step", "step_minutes", type=_Number(), default="10", show_default=True, help="Minutes of a tick."),
-    click.option("--block", "block_hours", type=float, default=24, show_default=True, help="Hours drawn at once."),
+    click.option(
+        "--step", "step_minutes", type=_Number(), default="10", show_default=True, help="Minutes between ticks."
+    ),
+    click.option(
+        "--block", "block_hours", type=float, default=24, show_default=True, help="Hours released by one draw."
+    ),
     click.option("--measure", default="mass", show_default=True, help="Output measure (mass, uniform, mass^GAMMA)."),
 )
 
@@ -66,8 +70,10 @@ def command() -> None:
 @click.argument("traces", nargs=-1, required=True)
 @click.option("-o", "--output", required=True, metavar="OUT", help="The .gpx, .csv, .parquet or .geojson to write.")
 @_mechanism_options
-@click.option("--moves", type=float, default=2, show_default=True, help="Changes of place that are expected a day.")
-@click.option("--habit", type=float, default=0.5, show_default=True, help="Part of the measure from --past.")
+@click.option("--moves", type=float, default=2, show_default=True, help="Expected changes of place per day.")
+@click.option(
+    "--habit", type=float, default=0.5, show_default=True, help="Share of the measure that is taken from --past."
+)
 @click.option("--past", multiple=True, metavar="RELEASED", help="Files of earlier releases (never true traces).")
 @click.option("--from", "start_s", type=_Time(), help="Public start [default: the first fix, which is then public].")
 @click.option("--until", "end_s", type=_Time(), help="Public end [default: the last fix, which is then public].")
@@ -84,8 +90,8 @@ def release(file: str, traces: tuple[str, ...], output: str, **options: Any) -> 
     """Release TRACES (GPX, CSV, Parquet, GeoJSON, GeoLife, Takeout, OwnTracks; files or folders, many people at once)
     over the map FILE.
 
-    One place a tick of a public clock. Gaps hold the last place; a fence that is entered or left cuts the trace, and a
-    stay in it is told as the fence; places off the map count as the nearest on it, and are counted here.
+    One place per tick of a public clock. Gaps hold the last place; entering or leaving a fence cuts the trace, and a
+    stay in it is released as the fence; places off the map count as the nearest on it, and are counted here.
     """
     from ..release.trace_request import release_request
 
@@ -97,7 +103,7 @@ def release(file: str, traces: tuple[str, ...], output: str, **options: Any) -> 
 @_mechanism_options
 @click.option("--hours", type=float, default=24, show_default=True, help="Length of the release.")
 @click.option("--level", type=LEVEL, default=LN2, help="Distance of the places to tell apart [default: ln2].")
-@click.option("--at", type=LATLON, help="Take the level of the places around this one instead; it is stored nowhere.")
+@click.option("--at", type=LATLON, help="Use the level of the places around this one instead; it is not stored.")
 @click.option("--within", "within_m", type=float, default=300, show_default=True, help="How far around, in metres.")
 def cost(file: str, **options: Any) -> dict[str, Any]:
     """Say what a release over the map FILE gives away."""
@@ -137,7 +143,7 @@ def _attack_line(row: dict[str, Any]) -> str:
 @click.argument("file")
 @click.argument("released")
 @click.option("--truth", multiple=True, required=True, metavar="TRACES", help="The true trace.")
-@click.option("--user", help="Whose, if there are several.")
+@click.option("--user", help="Whose traces, if there are several people.")
 @_mechanism_options
 @click.option("-o", "--output", required=True, metavar="HTML", help="The page to write, for your eyes only.")
 def map_(

@@ -75,7 +75,7 @@ def evaluate(
 ) -> dict[str, Any]:  # fmt: skip
     """Compare mechanisms over a built metric under Bayesian adversaries on check-ins; write everything to `folder`.
 
-    Planar Laplace is calibrated in the first of the `areas`. Stopped runs are taken up where they were.
+    Planar Laplace is calibrated in the first of the `areas`. Stopped runs resume where they stopped.
     """
     metric = load(metric_path)
     checkins = read_checkins(checkins_path, format=format)

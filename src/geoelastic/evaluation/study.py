@@ -188,7 +188,7 @@ def five_numbers(values: Any) -> dict[str, float]:
 
 
 def judge(found: Channel | AsRun, prior: Prior, *, own: bool = False) -> dict[str, Any]:
-    """Utility, adversaries and worst cases of a mechanism, as plain data. Lists are one entry a user (or a place)."""
+    """Utility, adversaries and worst cases of a mechanism, as plain data. Lists are one entry per user (or a place)."""
     if isinstance(found, AsRun):
         # two programs, each with its own cut of the mechanism
         run, seen, prior = found, found.adversary, found.prior

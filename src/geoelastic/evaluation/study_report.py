@@ -58,7 +58,7 @@ def mechanism_table(study: dict[str, Any]) -> Table:
 
 
 def mechanism_rows(study: dict[str, Any]) -> list[dict[str, Any]]:
-    """The same table as plain data, one object a row."""
+    """The same table as plain data, one object per row."""
     head, rows = mechanism_table(study)
     return [plain(dict(zip(head, row, strict=True))) for row in rows]
 

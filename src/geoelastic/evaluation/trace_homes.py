@@ -76,7 +76,7 @@ def home_by_mean(mechanism: TraceMechanism, pieces: Sequence[Told]) -> FloatArra
 
 
 def home_by_bayes(mechanism: TraceMechanism, pieces: Sequence[Told], prior: npt.ArrayLike | None = None) -> FloatArray:
-    """The best guess after all pieces. `prior`: one number a location [default: the mass]."""
+    """The best guess after all pieces. `prior`: one number per location [default: the mass]."""
     return homes_by_bayes(mechanism, pieces, [len(pieces)], prior)[0]
 
 
@@ -153,7 +153,7 @@ class _Piece:
         self._keep, self._table = 1.0 - mechanism.jump, mechanism.weights.table
 
     def logs(self, rows: Sequence[IndexArray]) -> FloatArray:
-        """One number a row of distances from a home."""
+        """One number per row of distances from a home."""
         weights, found = self._weights.copy(), np.empty(len(rows))
         for k, row in enumerate(rows):
             kernels.trace_weights(row, self._table, UNREACHABLE, weights[0])

@@ -96,7 +96,7 @@ def _picture(thing: Any, kind: str | None, options: dict[str, Any]) -> Picture:
 
 
 def to_geodataframe(thing: Any) -> Any:
-    """A row a location of a metric, or a cell of a quality or a mass that has something in it."""
+    """One row per location of a metric, or a cell of a quality or a mass that has something in it."""
     try:
         import geopandas
         import shapely

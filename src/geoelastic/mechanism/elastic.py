@@ -44,7 +44,7 @@ class ElasticMechanism(Reporter):
     report. Assumptions: the operating system's random bytes are uniform. Cost: one bounded search a report, usually a
     few milliseconds. References: McSherry and Talwar 2007; Chatzikokolakis, Palamidessi and Stronati 2015.
 
-    `output`: "mass" (default), "uniform", "mass^GAMMA", or numbers, one a location; `never`: a mask of what must not
+    `output`: "mass" (default), "uniform", "mass^GAMMA", or numbers, one per location; `never`: a mask of what must not
     be reported. Reports go by half of each distance of `metric` or, if it was sharpened for `output`, by its relief:
     by all of each distance of `reporting`, private for `metric`.
     """

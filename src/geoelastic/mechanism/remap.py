@@ -75,7 +75,7 @@ def _geometric_median(points: FloatArray, weights: FloatArray, start: FloatArray
 
 
 class Remapped(Reporter):
-    """A mechanism over a metric, followed by the best guess under a public `prior` (one number a location).
+    """A mechanism over a metric, followed by the best guess under a public `prior` (one number per location).
 
     Guarantee: the mechanism's own. The prior is taken over secret locations, each at its centre. The normalisers of all
     locations are needed once (`totals`, from `errors.weight_totals`, if they are at hand).
@@ -93,7 +93,7 @@ class Remapped(Reporter):
         metric = mechanism.metric
         chances = np.asarray(prior, dtype=np.float64)
         if chances.shape != (metric.n,) or not np.all(np.isfinite(chances) & (chances >= 0)):
-            raise InputError(f"'prior' must be {metric.n} finite numbers >= 0, one a location")
+            raise InputError(f"'prior' must be {metric.n} finite numbers >= 0, one per location")
         chances = np.where(metric.secret, chances, 0.0)
         if not chances.any():
             raise InputError("'prior' must be > 0 at some location that may be a secret")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Edges with factors of their own: paths that end too late are shortened, then everything rises until it binds.
 
-One scale a location cannot use all the slack there is: shrinking it for one ball shortens every path through it. Most
+One scale per location cannot use all the slack there is: shrinking it for one ball shortens every path through it. Most
 locations that bind do so at the lowest levels, where a ball is a few cells. So scales only see to the levels from
 `UPPER` on, and each edge has a factor of its own besides, its *rise*:
 

@@ -2,7 +2,7 @@
 """A map redrawn so that crowds take more even room, before a metric is built on it.
 
 In an even density, straight distances meet a quadratic requirement exactly: every ball holds just what it must. Where
-density changes, one scale a location bends the plane, and in a plane that is bent balls hold more than they must. So
+density changes, one scale per location bends the plane, and in a plane that is bent balls hold more than they must. So
 the changes are taken out of the ground first, as far as they go. The density spreads like heat, and each location is
 carried along by the flow (the cartograms of Gastner and Newman, 2004): cities grow, open land between them closes up.
 Lengths between neighbours are then measured between the places that they came to; what is left of the changes is

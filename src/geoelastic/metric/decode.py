@@ -55,7 +55,7 @@ MASS, DEMAND, METRES = 2**61, 2.0**20, 4e6
 LEAST_METRES = 2.0**-20
 #: log2 of the side of the largest location: kernels keep (4 side + 4)^2 neighbours of neighbours.
 EXPONENT = 8
-#: What each column with one number a location, one an edge, and one a pair of neighbours may hold.
+#: What each column with one number per location, one per edge, and one per pair of neighbours may hold.
 BY_LOCATION = {
     "exponent": (0, EXPONENT), "mass": (0, MASS), "fence": (0, CELLS), "framed": (0, 1), "scale": (0, 2**28),
     "place_east": (-(2**20), 2**25), "place_north": (-(2**20), 2**25), "height": (0, 2**24),

@@ -54,7 +54,7 @@ _ALSO = ("format", "exponent", "output", "sticky", "arrays")
 
 
 def portable_bytes(metric: Metric, *, arrays: Mapping[str, IntArray], extra: Mapping[str, Any]) -> bytes:
-    """A metric as the bytes of a portable file, with further `arrays` (one number a location) and header entries."""
+    """A metric as the bytes of a portable file, with further `arrays` (one number per location) and header entries."""
     from .metric_file import metric_to_parts
 
     if not metric.by_paths:

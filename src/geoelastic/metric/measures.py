@@ -25,7 +25,7 @@ _TOTAL = 2**31
 
 def output_measure(metric: Metric, output: str | npt.ArrayLike, *, never: npt.ArrayLike | None = None) -> IntArray:
     """The measure called "uniform" (area), "mass", or "mass^GAMMA" (area x (mass per area)^GAMMA), or given as
-    numbers, one a location.
+    numbers, one per location.
 
     `never`: a mask of locations, or of cells (rows, cols), that must not be reported, e.g. water. A location is left
     out if all its cells are. A location that may be reported counts for at least one unit.

@@ -36,7 +36,7 @@ class Metric(Shown):
 
     `fence`: 0 outside, k inside fence k; inside a fence all distances are 0, across it they are infinite. `scale`:
     the local scales of a conformal metric, from which its graph is computed; `place`: where its locations lie on the
-    map that was redrawn for it (`cartogram`), if it was; `rise`: its edges' own factors (`ascent`), one a pair of
+    map that was redrawn for it (`cartogram`), if it was; `rise`: its edges' own factors (`ascent`), one per pair of
     neighbours i < j in the order of their rows. `framed`: cells, (rows, cols), that belong to the frame
     besides the outer `frame_cells`: the border of a cut, where verification failed.
     `certificate`: what was verified. `info`: where the mass comes from. `relief`: heights that let reports use more

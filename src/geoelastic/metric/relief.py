@@ -30,7 +30,7 @@ SLACK_BITS, SLACK_UNITS = 7, 4
 
 @dataclass(frozen=True, eq=False)
 class Relief:
-    """Heights in level units, one a location, for the output measure called `output` and for no other.
+    """Heights in level units, one per location, for the output measure called `output` and for no other.
 
     `made_for` is `Relief.key` of the metric: on any other map the heights say nothing. `certificate`: what was checked.
     """

@@ -28,7 +28,7 @@ _FEW_PARTS, _MULTIPLE = 16, kernels.TOGETHER
 
 
 def worker_count(workers: int | None) -> int:
-    """The number of threads to use: as asked, or one a core."""
+    """The number of threads to use: as asked, or one per core."""
     return os.cpu_count() or 1 if workers is None else require_count("workers", workers)
 
 

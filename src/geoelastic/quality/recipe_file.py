@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recipes from TOML: every setting is checked, all faults are told at once. They are described in
+"""Recipes from TOML: every setting is checked, all faults are reported at once. They are described in
 ``docs/recipes.md``.
 """
 

@@ -123,7 +123,7 @@ class Groups:
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """The spread of people over zones. `shares`: the best guess, one a zone; `elsewhere`: outside all zones; `raw`: the
+    """The spread of people over zones. `shares`: the best guess, one per zone; `elsewhere`: outside them; `raw`: the
     share of the reports in each zone; `n`: how many people."""
 
     survey: Survey

@@ -81,7 +81,7 @@ def build_tiles(
 
     `tile`: side of a tile in cells, a power of two. `cartogram`, `ascent`, `sharpen`: as for `build_metric`. `fences`
     (anything `read_fences` takes) are carved into the map when it is built (`carve`). `context` is drawn with its maps.
-    `workers`: processes on this machine (default: one a core);
+    `workers`: processes on this machine (default: one per core);
     `cluster`: the address of a Dask scheduler instead, whose workers must see `output` under the same name (a shared
     disk, or an address that fsspec knows). The result depends on neither. A build that was stopped goes on where it
     was, unless `resume` is False.

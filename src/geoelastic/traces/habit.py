@@ -33,7 +33,7 @@ class Habit:
         return Habit(known, last)
 
     def counts(self, n: int) -> FloatArray:
-        """Seconds as one number a location."""
+        """Seconds as one number per location."""
         counts = np.zeros(n)
         for location, seconds in self.seconds.items():
             counts[location] = seconds

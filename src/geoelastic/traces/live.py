@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`LiveTrace`: for those who must be seen now. One report a tick of a public clock, drawn around earlier reports.
+"""`LiveTrace`: for those who must be seen now. One report per tick of a public clock, drawn around earlier reports.
 
 A tick is a block of one step: K(z | x) is proportional to m(z) w(d(x, z)), with half of m from earlier reports, and
 half of that from the last one. Between ticks the last report stands. A trace that is released later (`TraceMechanism`)

@@ -91,7 +91,7 @@ class TraceMechanism:
         self, trace: Trace | Sequence[int], past: Past = None, rng: RandomSource | None = None, *,
         clock: Clock | None = None,
     ) -> Release:  # fmt: skip
-        """What others may see of a trace: one place a tick. `past`: earlier releases of the same person.
+        """What others may see of a trace: one place per tick. `past`: earlier releases of the same person.
 
         `trace`: fixes, which are put on the `clock` (default: from the first to the last), or one location a step.
         """

@@ -85,7 +85,7 @@ class _Segment:
 
 
 class Passes:
-    """The passes over the steps at `places` (locations, one a step).
+    """The passes over the steps at `places` (locations, one per step).
 
     `rows`: whole distances from each of these places; `table`: the weights; `jump`, `keep`: the public transition;
     `before`: the location released just before this piece, if it goes on from there.
