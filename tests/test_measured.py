@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
 import types
 from pathlib import Path
@@ -110,6 +111,72 @@ def test_only_what_is_measured_again_changes(docs: Path) -> None:
     geoelastic("bench", "sums", "--write", "--docs", docs)
     assert other.read_bytes() == before
     assert "6 m" in (docs / "../README.md").read_text(encoding="utf-8")
+
+
+def test_all_goes_on_where_it_was(docs: Path) -> None:
+    """Recorded today by the same code: not again, unless asked; a change of the code is a reason."""
+    code = docs.parent / "src/code.py"
+    code.parent.mkdir()
+    code.write_text("1\n", encoding="utf-8")
+
+    def git(*arguments: str) -> None:
+        name = ("-c", "user.name=n", "-c", "user.email=n@example.org")
+        subprocess.run(["git", *name, *arguments], cwd=docs.parent, check=True, capture_output=True)
+
+    def measured() -> bool:
+        path = docs / "measured/sums.json"
+        before = path.read_bytes() if path.is_file() else b""
+        sums = sys.modules["geoelastic.bench.sums"]
+        sums.value += 1  # type: ignore[attr-defined]
+        done = geoelastic("bench", "all", "--write", "--docs", docs, *again)
+        assert done.exit_code == 0, done.output
+        return path.read_bytes() != before
+
+    again: list[str] = []
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-qm", "code")
+    assert "?" in geoelastic("bench", "--list", "--docs", docs).stdout
+    assert measured()
+    listed = geoelastic("bench", "all", "--list", "--docs", docs).stdout
+    assert "recorded today" in listed
+    assert "0 min of processor time, and 0 that were not recorded yet" in listed
+    assert not measured()
+    git("add", ".")
+    git("commit", "-qm", "the record is no change of the code")
+    assert not measured()
+    again = ["--again"]
+    assert measured()
+    again = []
+    code.write_text("2\n", encoding="utf-8")
+    assert measured()  # and what is measured with changes that no commit has is never taken for done
+    assert measured()
+
+
+def test_one_that_cannot_be_measured_does_not_stop_the_others(docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = types.ModuleType("geoelastic.bench.broken", "Broken.")
+
+    def run(*, progress: bool) -> dict[str, Any]:
+        raise FileError("the data are not here")
+
+    broken.run = run  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, broken.__name__, broken)
+    both = [types.SimpleNamespace(name="broken"), types.SimpleNamespace(name="sums")]
+    monkeypatch.setattr(bench.pkgutil, "iter_modules", lambda _: both)
+    done = geoelastic("bench", "all", "--write", "--docs", docs)
+    assert done.exit_code == 1
+    assert "not measured: broken: the data are not here" in done.stdout
+    assert (docs / "measured/sums.json").is_file()
+    assert not (docs / "measured/broken.json").exists()
+    assert geoelastic("bench", "broken").exit_code == 2
+
+
+def test_what_is_recorded_has_the_options_of_the_record(docs: Path) -> None:
+    sys.modules["geoelastic.bench.sums"].RECORDED = {"whole": True}  # type: ignore[attr-defined]
+    assert json.loads(geoelastic("bench", "sums", "--json").stdout)["benches"]["sums"][0]["whole"] is False
+    geoelastic("bench", "sums", "--write", "--docs", docs)
+    entry = json.loads((docs / "measured/sums.json").read_text(encoding="utf-8"))
+    assert (entry["command"], entry["rows"][0]["whole"]) == ("geoelastic bench sums --whole", True)
 
 
 def test_a_page_cannot_show_what_is_not_recorded(docs: Path) -> None:

@@ -6,24 +6,26 @@ its own; the first line of its docstring is its title. Recording is done here, o
 
 - return ``"parts": {name: Markdown}``, which pages show one by one (`_pages`), and ``"images": {name: bytes}``, which
   are kept in ``docs/img``;
-- have ``summary(rows) -> [(what, set out for, measured), ...]``, its lines in the table of ``docs/measured.md``.
+- have ``summary(rows) -> [(what, set out for, measured), ...]``, its lines in the table of ``docs/measured.md``;
+- have ``RECORDED``, options that it is recorded with unless they are given.
 """
 
 from __future__ import annotations
 
 import pkgutil
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ..errors import InputError, require_choice
+from ..errors import GeoelasticError, InputError, require_choice
 from ._pages import Summaries, write_pages
-from ._record import circumstances, keep, stopwatch
+from ._record import circumstances, is_recorded, keep, read_record, stopwatch
 
-__all__ = ["bench_names", "run_benches", "write_docs"]
+__all__ = ["Due", "bench_names", "plan", "run_benches", "write_docs"]
 
 
 def bench_names() -> dict[str, str]:
@@ -32,28 +34,74 @@ def bench_names() -> dict[str, str]:
     return {name: (_module(name).__doc__ or "").strip().split("\n")[0] for name in names}
 
 
+@dataclass(frozen=True)
+class Due:
+    """A measurement that is to be made: its title, the processor seconds it took last time (if it was recorded), and
+    whether it is recorded already, today and by this code."""
+
+    name: str
+    title: str
+    cpu_s: float | None
+    done: bool
+
+
+def plan(names: Sequence[str] = (), *, docs: str | Path | None = None, again: bool = False) -> list[Due]:
+    """What the measurements called `names` (all, if none is named) would do, those that take least first.
+
+    `docs`: by the record in this folder of pages. `again`: also what is recorded already.
+    """
+    known = bench_names()
+    every = list(names) in ([], ["all"])
+    chosen = list(known) if every else [require_choice("name", name, known) for name in names]
+    folder = None if docs is None else _folder(docs)
+    record = {} if folder is None else read_record(folder)
+    found = [
+        Due(
+            name,
+            known[name],
+            record.get(name, {}).get("took", {}).get("cpu_s"),
+            every and not again and folder is not None and is_recorded(folder, name),
+        )
+        for name in chosen
+    ]
+    # what was never recorded comes last: nobody knows how long it takes
+    return sorted(found, key=lambda due: (due.cpu_s is None, due.cpu_s or 0)) if every else found
+
+
 def run_benches(
     names: Sequence[str] = (),
     *,
     progress: bool = False,
     options: Mapping[str, Any] | None = None,
     docs: str | Path | None = None,
+    again: bool = False,
 ) -> dict[str, Any]:
     """Run the measurements called `names` (all, if none is named): their rows by name, and one Markdown text.
 
     `options`: told to each measurement that knows them. `docs`: record each as soon as it is done in this folder of
-    pages, and bring the pages up to date.
+    pages, and bring the pages up to date; of all of them, those are left out that were recorded today by this code,
+    unless asked `again`, so that a stopped run goes on where it was. One of several that cannot be made here (its data
+    are missing, say) is told, and does not keep the others from being made.
     """
-    known = bench_names()
-    chosen = list(known) if list(names) in ([], ["all"]) else [require_choice("name", name, known) for name in names]
     folder = None if docs is None else _folder(docs)
-    results = {name: _run(name, progress, options or {}, folder) for name in chosen}
-    text = "\n\n".join(f"## {known[name].rstrip('.')}\n\n{result['text']}" for name, result in results.items())
+    due = [one for one in plan(names, docs=folder, again=again) if not one.done]
+    results, failed = dict[str, Any](), dict[str, str]()
+    for one in due:
+        try:
+            results[one.name] = _run(one.name, progress, options or {}, folder)
+        except GeoelasticError as error:
+            if len(due) == 1:
+                raise
+            failed[one.name] = str(error)
+    titles = {one.name: one.title.rstrip(".") for one in due}
+    text = "\n\n".join(f"## {titles[name]}\n\n{result['text']}" for name, result in results.items())
     written = [] if folder is None else write_docs(folder)
+    told = [f"not measured: {name}: {why}" for name, why in failed.items()] + [f"written: {path}" for path in written]
     return {
         "benches": {name: result["rows"] for name, result in results.items()},
         **({} if folder is None else {"written": written}),
-        "text": "\n\n".join([text, *(f"written: {path}" for path in written)]),
+        **({"ok": False, "failed": failed} if failed else {}),
+        "text": "\n\n".join(filter(None, [text, *told])) or "all recorded today by this code (--again to repeat)",
     }
 
 
@@ -63,9 +111,12 @@ def write_docs(docs: str | Path) -> list[str]:
 
 
 def _run(name: str, progress: bool, given: Mapping[str, Any], docs: Path | None) -> dict[str, Any]:
-    function = _module(name).run
+    module = _module(name)
+    function = module.run
     known = signature(function).parameters
-    options = {key: value for key, value in given.items() if key in known and value is not None}
+    given = {key: value for key, value in given.items() if value not in (None, False)}
+    usual = getattr(module, "RECORDED", {}) if docs is not None else {}
+    options = {key: value for key, value in (usual | given).items() if key in known}
     began, clock = circumstances(docs or Path()), stopwatch()
     result: dict[str, Any] = function(progress=progress, **options)
     if docs is not None:

@@ -24,7 +24,7 @@ from typing import Any
 from ..errors import FileError
 from ..store.atomic import write_bytes
 
-__all__ = ["circumstances", "keep", "read_record", "stopwatch"]
+__all__ = ["circumstances", "is_recorded", "keep", "read_record", "stopwatch"]
 
 #: What figures depend on besides our own code.
 _PACKAGES = ("geoelastic", "numpy", "scipy", "numba", "pyarrow")
@@ -34,7 +34,7 @@ _REQUIRED = {"command": str, "date": str, "commit": str, "machine": dict, "versi
 def circumstances(docs: Path) -> dict[str, Any]:
     """The machine, the day, the commit and the versions: what a figure may depend on. Names nobody and no folder."""
     return {
-        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "date": _today(),
         "commit": _commit(docs),
         "machine": {
             "processor": _processor(),
@@ -45,6 +45,20 @@ def circumstances(docs: Path) -> dict[str, Any]:
         },
         "versions": {"python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}},
     }
+
+
+def is_recorded(docs: Path, name: str) -> bool:
+    """Whether a measurement was recorded today, by the code that is here now: the same `src/`, whatever the commit."""
+    path = docs / "measured" / f"{name}.json"
+    entry = _entry(path) if path.is_file() else {}
+    if "rows" not in entry or entry["date"] != _today():
+        return False
+    same = ["git", "diff", "--quiet", entry["commit"].split(",")[0], "--", ":/src"]
+    try:
+        done = subprocess.run(same, cwd=docs, capture_output=True, check=False)
+    except OSError:
+        return False
+    return done.returncode == 0 and "changed" not in entry["commit"]
 
 
 def stopwatch() -> Callable[[], dict[str, float]]:
@@ -98,6 +112,10 @@ def _entry(path: Path) -> dict[str, Any]:
     if ("rows" in entry) == ("noted" in entry):
         raise FileError(f"{path}: must have either 'rows' or 'noted'")
     return entry
+
+
+def _today() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%d")
 
 
 def _commit(docs: Path) -> str:

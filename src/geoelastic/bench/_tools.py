@@ -7,6 +7,7 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,14 +18,30 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from ..errors import InputError
+from ..evaluation.real_maps import RealData
+from ..evaluation.study_stages import Stages
 from ..mass import Mass, mass_from_quality
 from ..mechanism import ElasticMechanism
-from ..metric import build_metric
+from ..metric import AnyMetric, build_metric
+from ..opening import load
 from ..quality import synthetic_quality
 
-__all__ = ["Spawned", "Timed", "data_folder", "markdown", "peak_gb", "spawn", "synthetic_mass", "timed", "warm_up"]
+__all__ = [
+    "Spawned",
+    "Timed",
+    "chosen_map",
+    "data_folder",
+    "markdown",
+    "peak_gb",
+    "spawn",
+    "synthetic_mass",
+    "timed",
+    "warm_up",
+]
 
 Value = TypeVar("Value")
+#: greater Paris, as in the paper
+PARIS_KM = 75.0
 
 
 @dataclass(frozen=True)
@@ -70,6 +87,21 @@ def spawn(command: Sequence[str], **environment: str) -> Spawned:
 def data_folder() -> Path:
     """Where real data lie: the folder in GEOELASTIC_DATA, or beside the project."""
     return Path(os.environ.get("GEOELASTIC_DATA", "../shared/data"))
+
+
+def chosen_map(
+    map_file: str | None, *, real: str | None, folder: str | None, made_up: str, side: int
+) -> AnyMetric:  # fmt: skip
+    """The map in a file; or the default build of the `real` "paris" or "vancouver" of the data, kept in `folder` if
+    there is one; or of a `made_up` map of `side` x `side` cells."""
+    if map_file is not None:
+        return load(map_file)
+    if real is None:
+        return build_metric(synthetic_mass(made_up, side))
+    with tempfile.TemporaryDirectory() as scratch:
+        source = RealData(data_folder(), Stages(Path(folder or scratch) / "stages"))
+        source.require(("homes", "restaurants", "venues", "paris") if real == "paris" else (real,))
+        return load(source.paris(PARIS_KM) if real == "paris" else source.vancouver()).whole()
 
 
 def peak_gb() -> float:

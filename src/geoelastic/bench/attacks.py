@@ -15,22 +15,30 @@ from ..evaluation.home_attacks import attack_rows
 from ..evaluation.study_areas import StudyArea
 from ..mass import Mass
 from ..metric import build_metric
-from ..opening import load
 from ..progress import progress_bar
-from ._tools import markdown, synthetic_mass, warm_up
+from ._tools import chosen_map, markdown, warm_up
 
 __all__ = ["run"]
 
+RECORDED = {"real": True}
 _SIDE_CELLS = 90
 _HOME_KM = 3.0
 
 
 def run(
-    *, progress: bool = False, map_file: str | None = None, people: int = 400, nights_of: int = 40, nights: int = 5
+    *,
+    progress: bool = False,
+    map_file: str | None = None,
+    real: bool = False,
+    people: int = 400,
+    nights_of: int = 40,
+    nights: int = 5,
+    folder: str | None = None,
 ) -> dict[str, Any]:
-    """The table, on a map or on a made-up city."""
+    """The table, on a map, on the real Vancouver, or on a made-up city."""
     warm_up()
-    metric = build_metric(synthetic_mass("city", _SIDE_CELLS)) if map_file is None else load(map_file).whole()
+    city = "vancouver" if real else None
+    metric = chosen_map(map_file, real=city, folder=folder, made_up="city", side=_SIDE_CELLS).whole()
     mass = Mass(metric.grid, (metric.mass / metric.locations.area_cells)[metric.locations.owner], metric.info)
     middle = metric.grid.area.middle
     done = -1

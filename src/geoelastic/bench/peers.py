@@ -28,18 +28,19 @@ from ..evaluation.audit.noise import Draws
 from ..evaluation.channel import Channel, Outputs, channel_from_matrix
 from ..evaluation.elastic_channel import mechanism_channel
 from ..evaluation.prior import Prior, prior_from_checkins
+from ..evaluation.real_maps import INPUTS
 from ..evaluation.study_areas import StudyArea
 from ..evaluation.utility import measure_utility
 from ..mechanism import ElasticMechanism
-from ..metric import AnyMetric, build_metric
-from ..opening import load
+from ..metric import AnyMetric
 from ..progress import progress_bar
 from ..sources.checkins import read_checkins
 from ._peer import PEERS, Peer, PeerProcess, environment
-from ._tools import markdown, synthetic_mass, warm_up
+from ._tools import chosen_map, data_folder, markdown, warm_up
 
 __all__ = ["LossClaim", "peer_row", "run"]
 
+RECORDED = {"real": True}
 _PLACES, _AREA_KM = 300, 10.0
 _DRAWS, _SQUARES = 300_000, 6
 _SIDE_CELLS = 150
@@ -57,12 +58,14 @@ class LossClaim(LaplaceClaim):
 
 
 def run(
-    *, progress: bool = False, map_file: str | None = None, checkins: str | None = None, folder: str | None = None,
-    peers: Sequence[Peer] = PEERS, audit_draws: int = 5000,
+    *, progress: bool = False, map_file: str | None = None, real: bool = False, checkins: str | None = None,
+    folder: str | None = None, peers: Sequence[Peer] = PEERS, audit_draws: int = 5000,
 ) -> dict[str, Any]:  # fmt: skip
     """One row a library, after that of the map's own mechanism."""
     warm_up()
-    metric = build_metric(synthetic_mass("paris", _SIDE_CELLS)) if map_file is None else load(map_file)
+    city = "paris" if real else None
+    metric = chosen_map(map_file, real=city, folder=folder, made_up="paris", side=_SIDE_CELLS)
+    checkins = checkins or (str(data_folder() / INPUTS["paris_checkins"]) if real else None)
     prior = _some(_by_checkins(metric, checkins) if checkins else _by_mass(metric))
     with tempfile.TemporaryDirectory() as scratch, progress_bar("bench peers", len(peers) + 1, show=progress) as bar:
         root = Path(folder or scratch)

@@ -12,7 +12,14 @@ from ._common import geo_command, show_progress
 
 @geo_command(short_help="Measure, and compare with the targets.")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--list", "only_list", is_flag=True, help="Only list the measurements there are.")
+@click.option(
+    "--list", "only_list", is_flag=True,
+    help="Measure nothing: list what would be, in which order, and the processor time that each took when recorded.",
+)  # fmt: skip
+@click.option("--again", is_flag=True, help="all --write: also what was recorded today by the same code.")
+@click.option(
+    "--real", is_flag=True, help="optimum, peers: on the real Paris, attacks: on Vancouver, of GEOELASTIC_DATA."
+)
 @click.option("--whole", is_flag=True, help="scale: also the whole country, 25 million cells.")
 @click.option(
     "--seams", is_flag=True, help="scale: also a city both ways, in tiles and in one piece: errors at seams, a table."
@@ -36,18 +43,39 @@ from ._common import geo_command, show_progress
 @click.option("--pages", is_flag=True, help="Measure nothing: only write the pages anew from the record.")
 @click.option("--docs", metavar="DOCS", default="docs", show_default=True, help="The folder of the pages.")
 def command(
-    names: tuple[str, ...], only_list: bool, write: bool, pages: bool, docs: str, **options: Any
+    names: tuple[str, ...], only_list: bool, again: bool, write: bool, pages: bool, docs: str, **options: Any
 ) -> dict[str, Any]:
     """Run the measurements called NAME, or all of them (which takes long), and print one table each.
 
+    `all --write` records each as soon as it is done; stopped and started again on the same day and code it goes on.
+
     Ratios are measured side by side in one process, compilation is warmed up first and measured apart.
     """
-    from ..bench import bench_names, run_benches, write_docs
+    from ..bench import run_benches, write_docs
 
     if only_list:
-        found = bench_names()
-        return {"names": list(found), "text": "\n".join(f"{name:<12} {title}" for name, title in found.items())}
+        return _listed(names, docs, again)
     if pages:
         written = write_docs(docs)
         return {"written": written, "text": "\n".join(f"written: {path}" for path in written) or "nothing changed"}
-    return run_benches(names, progress=show_progress(), options=options, docs=docs if write else None)
+    return run_benches(names, progress=show_progress(), options=options, docs=docs if write else None, again=again)
+
+
+def _listed(names: tuple[str, ...], docs: str, again: bool) -> dict[str, Any]:
+    """What `bench NAMES --write` would do."""
+    from pathlib import Path
+
+    from ..bench import plan
+
+    found = plan(names, docs=docs if Path(docs).is_dir() else None, again=again)
+    known = [one.cpu_s for one in found if one.cpu_s is not None and not one.done]
+    lines = [
+        f"{one.name:<12} {'recorded today' if one.done else _seconds(one.cpu_s):>14}  {one.title}" for one in found
+    ]
+    unknown = sum(one.cpu_s is None and not one.done for one in found)
+    lines.append(f"{sum(known) / 60:.0f} min of processor time, and {unknown} that were not recorded yet")
+    return {"names": [one.name for one in found], "cpu_s": sum(known), "text": "\n".join(lines)}
+
+
+def _seconds(cpu_s: float | None) -> str:
+    return "?" if cpu_s is None else f"{cpu_s:,.0f} s"

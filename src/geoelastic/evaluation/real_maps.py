@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The real maps of the evaluation, from the raw files of a data folder: greater Paris, and downtown San Francisco.
+"""The real maps of the evaluation, from the raw files of a data folder: Paris, downtown San Francisco, Vancouver.
 
 There is no full OpenStreetMap extract of Paris among the data, so its quality comes from a census of homes and from
 points of restaurants and venues; no check-in is used for it. A metric is kept under a digest of the files, the options
@@ -39,6 +39,7 @@ INPUTS = {
     "paris_checkins": "checkins/gowalla_paris_30km.txt",
     "sf_map": "osm/sf_downtown_2023.osm.pbf",
     "sf_checkins": "checkins/gowalla_sf_latlon.csv",
+    "vancouver_map": "osm/vancouver_2015.osm.pbf",
 }
 #: how the paper's metrics are built: on the ground as it is, by scales alone; a default build has less noise
 AS_IN_THE_PAPER = {"cartogram": False, "ascent": False, "sharpen": False}
@@ -133,6 +134,13 @@ class RealData:
         return self._metric(
             "san francisco", key, lambda: quality_from_osm(self.file("sf_map"), box, 50), None, 300, build
         )
+
+    def vancouver(self) -> Path:
+        """The same of Vancouver, as a build without options makes it."""
+        key = {"map": self.digest("vancouver_map")}
+        return self._metric(
+            "vancouver", key, lambda: quality_from_source(self.file("vancouver_map")), None, 300, {}
+        )  # fmt: skip
 
     def people(self, grid: Any) -> FloatArray:
         """Persons in each cell of a grid around Paris, from the same census."""
