@@ -19,7 +19,7 @@ from typing import Any
 from ..area import Area
 from ..errors import InputError
 from ..mechanism import ElasticMechanism
-from ..mechanism.portable import save_mechanism
+from ..mechanism.geox_mechanism import save_mechanism
 from ..metric import build_metric
 from ..metric.extract import extract
 from ..progress import progress_bar
