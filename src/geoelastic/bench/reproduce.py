@@ -41,6 +41,8 @@ def figures(done: dict[str, Any], took: dict[str, Any]) -> dict[str, Any]:
     rows = [*(row for table in tables.values() for row in table), {"part": "all", **took}]
     shown = {name.replace("_", "-").replace(" ", "-"): markdown(table) for name, table in tables.items()}
     shown["claims"] = markdown(claims)
+    if "paris" in parts:
+        shown |= {"homes": markdown(_homes(parts["paris"])), "gaps": markdown(_gaps(parts["paris"]))}
     text = "\n\n".join([*shown.values(), markdown([took])])
     return {"rows": rows, "text": text, "parts": shown}
 
@@ -58,6 +60,20 @@ def _rows(part: str, result: dict[str, Any]) -> list[dict[str, Any]]:
         }
         for row in mechanism_rows(result)
     ]
+
+
+def _homes(result: dict[str, Any]) -> list[dict[str, Any]]:
+    """How soon reports from one home give it away: metres of the best guess after few and after many."""
+    recovery = result["recovery"]
+    return [
+        {"reports": name, **{f"after_{n}_m": round(m) for n, m in zip(found["n"], found["bayes_m"], strict=True)}}
+        for name, found in recovery["results"].items()
+    ]
+
+
+def _gaps(result: dict[str, Any]) -> list[dict[str, Any]]:
+    """The distance from the optimum, area by area."""
+    return [{"area": name, **{key: round(value) for key, value in gap.items()}} for name, gap in result["gaps"].items()]
 
 
 def summary(rows: Sequence[dict[str, Any]]) -> list[tuple[str, str, str]]:
