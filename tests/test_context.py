@@ -132,6 +132,12 @@ def test_an_extract_has_its_own_part_of_it() -> None:
     assert part.names == (Name(-95, 6, 0, "Här"),)
 
 
+def test_an_extract_keeps_lines_of_different_lengths() -> None:
+    roads = shapely.MultiLineString([[(-300, 0), (0, 0), (0, 300)], [(-300, -50), (300, -50)]])
+    part = moved(context_of(shapely.Polygon(), {"road": roads}, [], 800, 800, tolerance_m=0), 0, 0, 400, 400)
+    assert sorted(map(len, part.lines("road"))) == [2, 3]
+
+
 def test_it_is_made_simpler_until_it_is_small() -> None:
     rng = np.random.default_rng(3)
     walk = shapely.LineString(np.cumsum(rng.integers(-3, 4, (4 * CORNERS, 2)), axis=0))

@@ -22,7 +22,7 @@ def moved(context: Context, east_m: float, north_m: float, width_m: float, heigh
     rings = [shapely.make_valid(shapely.Polygon(ring)) for ring in shapes.pop("water")]
     for ring in rings:  # the even-odd rule: what is in a second ring is dry again
         water = shapely.symmetric_difference(water, ring)
-    lines = {kind: shapely.multilinestrings(many) for kind, many in shapes.items() if many}
+    lines = {kind: shapely.MultiLineString(many) for kind, many in shapes.items() if many}
     names = [Name(round(n.x - east_m), round(n.y - north_m), n.rank, n.text) for n in context.names]
     return context_of(water, lines, names, width_m, height_m, tolerance_m=0)
 

@@ -5,7 +5,7 @@ import { Elastic } from "../client/mechanism.js";
 import { offerCheck } from "./checking.js";
 import { placeContext } from "./context.js";
 import { addCorner, closeByDoubleClick, drawingKey, fenceAround, toggleDrawing } from "./fencing.js";
-import { choose, clearPlace, copyReport, showPlace } from "./place.js";
+import { choose, clearPlace, copyReport, showExample, showPlace } from "./place.js";
 import { element, makeView, say, state, views } from "./state.js";
 import { colourLayer } from "./values.js";
 import { amount, factorOf } from "./words.js";
@@ -47,15 +47,17 @@ async function open(name) {
   show({ fit: true });
   const { metric } = state.mechanism;
   element("name").textContent = name ?? "";
+  document.title = name ? `${name} · geoelastic` : "geoelastic";
   const sides = [metric.cols, metric.rows].map((cells) => ((cells * metric.cellM) / 1000).toPrecision(3)).join(" × ");
   const noise = metric.height === undefined ? "Its reports go by half of each distance: it was never sharpened." : "Its reports are sharpened: as near as the promise allows.";
   element("facts").textContent = `${sides} km in ${amount(metric.n)} places. ${noise}`;
   element("sentence").textContent = "Choose a place on the map: you will see who hides it, and what others are told instead.";
   element("centre").disabled = false;
   element("centre").classList.add("first");
+  element("centre").textContent = "Show me an example";
   say("");
   offerCheck(bytes, metric.n);
-  Object.assign(document.body.dataset, { loadMs: Math.round(performance.now() - begun), ready: "yes" });
+  Object.assign(document.body.dataset, { loadMs: Math.round(performance.now() - begun), map: name ?? "", ready: "yes" });
 }
 
 /** Whom the map's data is from: written as text, whatever is in it. */
@@ -168,7 +170,7 @@ function listen() {
       showLayer();
     }),
   );
-  element("centre").addEventListener("click", () => choose(views.first.map.getCenter()));
+  element("centre").addEventListener("click", () => (state.place === null ? showExample() : choose(views.first.map.getCenter())));
   element("again").addEventListener("click", showPlace);
   element("copy").addEventListener("click", copyReport);
   element("draw").addEventListener("click", () => toggleDrawing(carved));
@@ -193,6 +195,7 @@ async function start() {
       const { metrics } = await (await ask("v1/metrics")).json();
       for (const metric of metrics) element("metrics").add(new Option(metric.name));
       element("choose").hidden = metrics.length < 2;
+      element("name").hidden = metrics.length > 1; // the list says it
       element("metrics").addEventListener("change", ({ target }) => open(target.value).catch(failed));
       name = metrics[0].name;
     }

@@ -26,6 +26,17 @@ export function choose({ lat, lng }) {
   showPlace();
 }
 
+/** The busiest place, so close that one sees who hides it and how far reports go. */
+export function showExample() {
+  const { mechanism } = state;
+  const place = mechanism ? busiest(mechanism.metric) : -1;
+  if (place < 0) return choose(views.first.map.getCenter());
+  const { metric } = mechanism;
+  const [lat, lng] = metric.projection.toLatLon(...metric.xy(place));
+  views.first.map.fitBounds(L.latLng(lat, lng).toBounds(6 * mechanism.spread(place).meanM), { animate: false });
+  choose({ lat, lng });
+}
+
 export function clearPlace() {
   for (const { ball, dots } of Object.values(views)) {
     if (state.mechanism) ball.show(state.mechanism.metric, null);
@@ -58,6 +69,7 @@ export function showPlace() {
   element("alike").hidden = fenced;
   element("around").disabled = false;
   element("centre").classList.remove("first");
+  element("centre").textContent = "Choose the middle of the map";
   Object.assign(document.body.dataset, { ball: ball.members.length, cloud: cloud.length, reportMs: took.toFixed(1), requests: requests() - before });
 }
 
