@@ -13,6 +13,7 @@ import pytest
 import geoelastic as ge
 from geoelastic import _kernels as kernels
 from geoelastic.fences import disc
+from geoelastic.levels import UNREACHABLE
 from geoelastic.metric import verify
 from geoelastic.metric.ascent import ascend, carry_rise, edge_limits, fit_edges, rise_by, upper_part
 from geoelastic.metric.cartogram import neighbours_between
@@ -209,6 +210,28 @@ def test_further_passes_only_raise() -> None:
     assert (more[more > 0] >= metric.rise[more > 0]).all()
     raised = replace(metric, graph=conformal_graph(neighbours, metric.scale, more), rise=more, certificate={})
     assert verify(raised)["ok"]
+
+
+def test_edges_around_some_places_rise_by_the_balls_that_reach_there() -> None:
+    """From rises a tenth lower: edges of one corner go up again, all others stay, and every ball holds."""
+    metric = raised_metric()
+    neighbours = neighbours_between(metric.locations, metric.fence, metric.place)
+    base = conformal_graph(neighbours, metric.scale)
+    table = metric.requirement.table(metric.l_from, metric.l_top)
+    lower = np.where(metric.rise > 0, np.maximum(metric.rise // 10 * 9, 1), 0).astype(np.uint8)
+    around = np.hypot(*(metric.xy - metric.xy.min(axis=0)).T) < 500
+    low = Graph(*kernels.raise_edges(base.start, base.index, base.weight, lower))
+    seeds = np.flatnonzero(around).astype(np.int32)
+    reach = kernels.distances_from_any(low.start, low.index, low.weight, low.buckets, seeds, table.size - 1)
+    sources = np.flatnonzero(metric.secret & (reach != UNREACHABLE)).astype(np.int32)
+    assert 0 < seeds.size < metric.n
+    risen = ascend(base, lower, metric.mass_units, table, sources, around=around)
+    tail, tip, _ = base.edges()
+    inside = around[tail] | around[tip]
+    assert (risen[inside] > lower[inside]).any()
+    np.testing.assert_array_equal(risen[~inside], lower[~inside])
+    raised = replace(metric, graph=conformal_graph(neighbours, metric.scale, risen), rise=risen, certificate={})
+    assert shortfalls(raised, edge_list(raised)) == 0
 
 
 def test_rises_go_with_their_edges_into_a_cut_and_a_carving() -> None:

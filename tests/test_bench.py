@@ -24,6 +24,7 @@ from geoelastic.bench import (
     run_benches,
     scale,
     strategies,
+    tightness,
     traces,
 )
 from geoelastic.bench._seams import both_ways, seam_rows, table_row
@@ -105,6 +106,24 @@ def test_carve() -> None:
     assert all(row["checked"] and row["edges_over"] == 0 and row["worst"] <= 1 for row in rows)
     assert all(row["inside"] > 0 for row in rows)
     assert carve.summary(rows)[0][2].endswith("3 of 3 certified and checked")
+
+
+def test_tightness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without real data only the made-up map is left; its heights are those of the plainest passes."""
+    monkeypatch.setenv("GEOELASTIC_DATA", str(tmp_path))
+    rows = tightness.run(side=60, folder=str(tmp_path))["rows"]
+    assert [row["build"] for row in rows] == ["without ascent", "default", "sums over all of the map"]
+    plain, default, sums = rows
+    assert default["ratio_people"] < plain["ratio_people"]
+    assert default["to_default"] == 1
+    assert abs(sums["to_default"] - 1) < 0.01
+    assert (sums["ratio_places"], sums["locations"]) == (default["ratio_places"], default["locations"])
+    real = [row | {"map": "Malta"} for row in rows]
+    first, last = tightness.summary(real)
+    assert first[1] == "1.55; 0.95"
+    assert first[2].startswith(f"{default['ratio_people']} ({plain['ratio_people']} without ascent)")
+    assert last[2].endswith("(Malta)")
+    assert len(tightness.summary(rows)) == 1
 
 
 def test_scale(tmp_path: Path) -> None:

@@ -49,8 +49,9 @@ export function carveFence(metric, ring) {
     place: metric.place && placeParts(metric, leaves, parent),
     framed: Uint8Array.from({ length: n }, (_, i) => metric.framed[parent[i]]),
   });
-  // a place to begin from, if the carved map is sharpened again
-  if (metric.height !== undefined) carved.heightBefore = Float64Array.from(parent, (i) => metric.height[i]);
+  // a place to begin from, if the carved map is sharpened again; of a map that waits for that already, the same place
+  const heights = metric.height ?? metric.heightBefore;
+  if (heights !== undefined) carved.heightBefore = Float64Array.from(parent, (i) => heights[i]);
   const changed = new Set();
   for (let i = 0; i < n; i++) if (!whole(i) || fence[i] !== metric.fence[parent[i]]) changed.add(parent[i]);
   const near = nearTo(metric, changed);
@@ -64,8 +65,12 @@ export function carveFence(metric, ring) {
   for (let i = 0; i < n; i++) if (fence[i] === 0 && affected[parent[i]] && carved.isSecret(i)) sources.push(i);
   const before = carved.scale.slice();
   repairScales(carved, sources);
-  const moved = carved.scale.reduce((sum, value, i) => sum + (value !== before[i] ? 1 : 0), 0);
-  return { metric: carved, cells: count, checked: sources.length, changed: moved };
+  const moved = carved.scale.map((value, i) => (value !== before[i] ? 1 : 0));
+  // where sharpening has to look again: lengths changed here, or around a scale that moved
+  const earlier = new Set(metric.touched);
+  const isTouched = (i) => fence[i] === 0 && (moved[i] === 1 || near.has(parent[i]) || earlier.has(parent[i]));
+  carved.touched = Int32Array.from(parent.keys()).filter(isTouched);
+  return { metric: carved, cells: count, checked: sources.length, changed: moved.reduce((sum, one) => sum + one, 0) };
 }
 
 /** The fence of each cell, with the cells whose centre lies in the ring added; fences that touch are one. */

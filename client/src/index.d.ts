@@ -93,6 +93,8 @@ export class Metric {
   readonly height?: Float64Array;
   /** Of a map that was sharpened before a fence was carved into it: where `sharpen` begins. */
   readonly heightBefore?: Float64Array;
+  /** Of a map that a fence was carved into: the locations around which lengths changed. */
+  readonly touched?: Int32Array;
   readonly projection: Projection;
   isSecret(i: number): boolean;
   cellOf(lat: number, lon: number): [row: number, col: number] | null;

@@ -132,6 +132,9 @@ test("a carved map is sharpened again on the device, certified, and errs less th
   const near = again.metric.locate(lat - 0.004, lon - 0.003);
   assert.ok(again.spread(near).meanM < 0.95 * half.spread(near).meanM);
   assert.equal(half.metric.height, undefined, "what was given stays as it is");
+  const { heightBefore, touched } = carveFence(half.metric, [[lat - 0.004, lon - 0.004], [lat - 0.004, lon - 0.002], [lat - 0.002, lon - 0.003]]).metric;
+  assert.equal(heightBefore.length, half.metric.n, "a second fence, carved before the first is sharpened, has the same place to begin from");
+  assert.ok(half.metric.touched.filter((i) => touched.includes(i)).length > 0.9 * half.metric.touched.length);
   const stop = new AbortController();
   stop.abort();
   await assert.rejects(sharpen(half, { signal: stop.signal }), code("stopped"));

@@ -94,14 +94,13 @@ export async function carveMap(id, rings, options) {
   if (rings.length === 0) return keepParts(file, rings, whole);
   let { metric } = whole;
   for (const ring of rings) metric = carveFence(metric, ring).metric;
-  const heights = metric.heightBefore;
   await keepCarved(file, rings, new Elastic(metric), options);
-  return heights && { metric, heights };
+  return metric.heightBefore && metric;
 }
 
 /** The same with reports that use nearly all of each distance; certified on every edge before it is kept. */
-export async function sharpenMap(id, rings, { metric, heights }, options) {
-  const mechanism = await sharpen(new Elastic(metric), { ...options, begin: heights });
+export async function sharpenMap(id, rings, metric, options) {
+  const mechanism = await sharpen(new Elastic(metric), options);
   await keepCarved(await fetchKept("files", id), rings, mechanism, options);
 }
 

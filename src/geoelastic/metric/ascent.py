@@ -102,16 +102,22 @@ def rise_by(limits: IndexArray, full: npt.NDArray[Any], rise: ByteArray) -> Byte
 
 def ascend(
     base: Graph, rise: ByteArray, mass_units: IntArray, table: IntArray, sources: IndexArray, *,
-    passes: int = PASSES, workers: int | None = None, bar: Bar | None = None,
+    around: BoolArray | None = None, passes: int = PASSES, workers: int | None = None,
+    bar: Bar | None = None,
 ) -> ByteArray:  # fmt: skip
-    """The rise of each edge of `base`, a conformal graph whose balls hold with the rise given: raised, or 0."""
-    full = base.edges()[2]
+    """The rise of each edge of `base`, a conformal graph whose balls hold with the rise given: raised, or 0.
+
+    `around`: only edges with an end there move; then `sources` need only be the secrets whose balls reach such an end,
+    for no other has them in its tree.
+    """
+    tail, tip, full = base.edges()
+    free = np.ones(full.size, bool) if around is None else around[tail] | around[tip]
     for turn in range(passes):
         kept = rise > 0
         graph = Graph(*kernels.raise_edges(base.start, base.index, base.weight, rise))
         limits = edge_limits(graph, mass_units, table, sources, workers=workers, bar=bar, done=turn * sources.size)
         rise = rise.copy()
-        rise[kept] = rise_by(limits, full[kept], rise[kept])
+        rise[kept & free] = rise_by(limits[free[kept]], full[kept & free], rise[kept & free])
     return rise
 
 

@@ -3,7 +3,8 @@
 
 A location can be affected only if its ball up to l_top met a place that changed: a fence, a leaf that a fence cuts in
 two, or their neighbours. These locations are checked again, and where they fall short the scales around them shrink
-(conformal) or edges are added (paper). Both only shrink distances, so every other location still holds.
+(conformal) or edges are added (paper). Both only shrink distances, so every other location still holds. Edges that have
+factors of their own then rise again where anything changed, until they bind (`ascent`).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from ..fences import fence_outlines, fences_to_cells, read_fences
 from ..levels import UNREACHABLE, level_to_units, mass_to_units
 from ..locations import split
 from ..mass import Mass
-from .ascent import carry_rise, restore_edges
+from .ascent import ascend, carry_rise, restore_edges
 from .build import certified, require_connected_mass
 from .cartogram import neighbours_between, place_parts
 from .conformal import conformal_graph, repair
@@ -67,6 +68,9 @@ def carve(
     sources = np.flatnonzero(affected).astype(np.int32)
     if metric.scale is not None:
         carved, moved = _carve_scales(bare, metric, metric.scale, parent, near, sources, workers)
+        if carved.rise is not None:
+            carved, raised = _raised(carved, near[parent] | moved, workers)
+            sources = np.union1d(sources, raised).astype(np.int32)
     else:
         carved, moved = _carve_edges(bare, parent, affected, workers, progress)
     carved = certified(carved, only=sources, workers=workers, progress=progress)
@@ -134,6 +138,18 @@ def _carve_scales(
     repaired = repair(neighbours, start, bare.mass_units, table, sources, rise=rise, workers=workers)
     carved = replace(bare, graph=conformal_graph(neighbours, repaired, rise), scale=repaired, rise=rise)
     return carved, repaired != scale[parent]
+
+
+def _raised(metric: Metric, around: BoolArray, workers: int | None) -> tuple[Metric, IndexArray]:
+    """Edges around what changed, raised until they bind; and the secrets whose balls reach there, who say how far."""
+    assert metric.scale is not None
+    assert metric.rise is not None
+    around = around & (metric.fence == 0)
+    sources = np.flatnonzero(_affected(metric, around) & metric.secret & (metric.fence == 0)).astype(np.int32)
+    neighbours = neighbours_between(metric.locations, metric.fence, metric.place)
+    base, table = conformal_graph(neighbours, metric.scale), metric.requirement.table(metric.l_from, metric.l_top)
+    rise = ascend(base, metric.rise, metric.mass_units, table, sources, around=around, workers=workers)
+    return replace(metric, graph=conformal_graph(neighbours, metric.scale, rise), rise=rise), sources
 
 
 def _filled(neighbours: tuple[IntArray, IndexArray, IndexArray], scale: IndexArray, missing: BoolArray) -> IndexArray:

@@ -3,9 +3,10 @@
 
 The tiles around a fence are put together as a metric of their own, the fence is carved into that as into any map
 (`metric.carve`), and what came out is written back tile by tile. *Why that is enough:* carving changes only what lies
-within the reach of a ball from the fence. The region is whole tiles, so wide that every path as long as two balls of
-the last level that begins at the fence stays inside; otherwise it is made wider. So what comes out is what carving
-all of the map would give, to the bit, and outside nothing has changed but the numbers that locations are known by.
+within the reach of a ball from the fence, and only balls that reach there decide how. The region is whole tiles, so
+wide that every path as long as three balls of the last level that begins at the fence stays inside; otherwise it is
+made wider. So what comes out is what carving all of the map would give, to the bit, and outside nothing has changed but
+the numbers that locations are known by.
 
 Then all of the map is put together: every secret of the region is checked by the verifier's own search in the whole
 graph, and heights are found again where the fences matter (`metric.resharpen`).
@@ -150,7 +151,7 @@ def _beyond(metric: TiledMetric, box: Box, around: int) -> Box:
 
 
 def _wide_enough(metric: TiledMetric, part: Metric, region: CarvedRegion) -> bool:
-    """Whether every path of two balls from what changes stays in the region, if that is not all of the map."""
+    """Whether every path of three balls from what changes stays in the region, if that is not all of the map."""
     rim = _at_rim(metric, part, region.box)
     if not rim.any():
         return True
@@ -163,7 +164,7 @@ def _wide_enough(metric: TiledMetric, part: Metric, region: CarvedRegion) -> boo
     if part.fence[near].any():  # other fences have no edges: what touches them stands in for them
         near[np.isin(part.fence, np.unique(part.fence[near & (part.fence > 0)]))] = True
         near[index[np.repeat(near, np.diff(start))]] = True
-    graph, limit = part.graph, 2 * level_to_units(metric.l_top) + 1
+    graph, limit = part.graph, 3 * level_to_units(metric.l_top) + 1
     seeds = np.flatnonzero(near).astype(np.int32)
     away = kernels.distances_from_any(graph.start, graph.index, graph.weight, graph.buckets, seeds, limit)
     return not np.any(away[rim] != UNREACHABLE)
