@@ -27,8 +27,8 @@ from ..evaluation.study_stages import Stages
 from ..mass import mass_from_quality
 from ..mechanism import ElasticMechanism
 from ..metric import Metric, build_metric
-from ..metric.metric_file import load as load_metric
 from ..metric.measures import output_measure
+from ..metric.metric_file import load as load_metric
 from ..metric.sharpen import PASSES, Heights, Search
 from ..progress import progress_bar
 from ..quality import quality_from_osm

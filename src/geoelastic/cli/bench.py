@@ -20,7 +20,11 @@ from ._common import geo_command, show_progress
 @click.option(
     "--real", is_flag=True, help="optimum, peers: on the real Paris, attacks: on Vancouver, of GEOELASTIC_DATA."
 )
-@click.option("--whole", is_flag=True, help="scale: also the whole country, 25 million cells.")
+@click.option(
+    "--whole",
+    is_flag=True,
+    help="scale: also the whole country, 25 million cells. tightness: also sums over all of the real Paris.",
+)
 @click.option(
     "--seams", is_flag=True, help="scale: also a city both ways, in tiles and in one piece: errors at seams, a table."
 )
