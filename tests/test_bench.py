@@ -80,6 +80,7 @@ def test_limit() -> None:
     assert exact < metric < default < plain
     assert rows[5]["mean_ratio"] - rows[4]["mean_ratio"] > 0.15
     assert default < 0.95 * plain
+    assert f"({default} m where 866 m is the least)" in limit.summary(rows)[0][2]
 
 
 def test_error() -> None:

@@ -59,7 +59,7 @@ def summary(rows: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
     by_mass, sharp = (next(r for r in rows if r["output"] == name) for name in ("mass", "mass, sharpened"))
     metres = f"{sharp['error_m']:,} m of {rows[0]['error_m']:,} m"
     found = f"{sharp['error_to_uniform']} sharpened ({metres}), {by_mass['error_to_uniform']} by mass alone"
-    return [("error of the default output / of even output, `synthetic:paris`", "0.5", found)]
+    return [("error of the default output / of even output, `synthetic:paris`", "0.42", found)]
 
 
 def _row(metric: Metric, places: Any, suburb: Any, output: str) -> dict[str, int]:

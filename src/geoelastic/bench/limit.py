@@ -24,7 +24,7 @@ from ..metric.sharpen import sharpen
 from ..progress import progress_bar
 from ._tools import markdown, synthetic_mass, warm_up
 
-__all__ = ["run"]
+__all__ = ["run", "summary"]
 
 #: The default of `mass_from_quality`: a disc in the city that holds one unit.
 R_SMALL_M = 300.0
@@ -70,6 +70,16 @@ def run(*, progress: bool = False, side: int = 120) -> dict[str, Any]:
         for name, error, ratio in steps
     ]
     return {"rows": rows, "text": markdown(rows)}
+
+
+def summary(rows: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
+    """The default against the limit."""
+    limit, default, plain = rows[0], rows[-2], rows[-1]
+    found = (
+        f"{default['share_of_limit']:.1%} ({default['error_m']:,} m where {limit['error_m']:,} m is the least); "
+        f"{plain['share_of_limit']:.1%} without ascent"
+    )
+    return [("even plane: the least error that the requirement allows / the default's", "92 %, aim 95", found)]
 
 
 def _ratio(metric: Metric) -> float:
