@@ -107,6 +107,52 @@ process.stdout.write(JSON.stringify({ exponent: carved.head.exponent, heights: c
 """
 
 
+def test_after_a_fence_only_what_is_near_it_is_sharpened_again(tmp_path: Path) -> None:
+    """A valley thirty times as long as wide: sums before the last check are made around the fence, heights at both ends
+    stay, and every edge holds in the end."""
+    cells = 0.02 + 0.2 * np.random.default_rng(11).random((8, 240)) ** 4
+    cells[2:6, 110:118] += 0.5
+    mass = ge.Mass.from_array(cells, cell_m=100, origin=(48.85, 2.35))
+    mechanism = ge.ElasticMechanism(ge.build_metric(mass, l_top=0.8, frame=0.0))
+    path = tmp_path / "valley.geox"
+    save_mechanism(mechanism, path)
+    lat, lon = mechanism.metric.latlon(mechanism.metric.locate(48.85, 2.35))
+    ring = [(lat, lon), (lat, lon + 0.004), (lat + 0.002, lon + 0.004), (lat + 0.002, lon)]
+    found = node_eval(SHARPEN, {"path": str(path), "ring": ring})
+    assert found["ok"]
+    assert found["certified"] == [found["outside"]]
+    assert 0 < found["first"] < found["outside"] / 2
+    moved = np.array(found["after"]) - np.array(found["before"])
+    ends = [round(0.1 * moved.size), round(0.9 * moved.size)]
+    assert len(set(moved[: ends[0]].tolist() + moved[ends[1] :].tolist())) == 1
+    assert len(set(moved.tolist())) > 10
+
+
+SHARPEN = """
+import { carveFence, Elastic, sharpen } from "./src/index.js";
+import { Crew } from "./src/workers.js";
+import { readFileSync } from "node:fs";
+const { path, ring } = JSON.parse(readFileSync(0, "utf8"));
+const { metric } = await Elastic.fromBytes(new Uint8Array(readFileSync(path)));
+const half = new Elastic(carveFence(metric, ring).metric);
+const steps = [];
+const { all } = Crew.prototype;
+Crew.prototype.all = function (tasks, options) {
+  steps.push([tasks[0].kind, tasks.reduce((sum, { given: [part] }) => sum + part.length, 0)]);
+  return all.call(this, tasks, options);
+};
+const again = await sharpen(half);
+const outside = Array.from(half.metric.fence.keys()).filter((i) => half.metric.fence[i] === 0);
+const east = outside.sort((i, j) => half.metric.xy(i)[0] - half.metric.xy(j)[0]);
+const checks = steps.flatMap(([kind], k) => (kind === "balls" ? [k] : []));
+process.stdout.write(JSON.stringify({
+  ok: again.metric.height !== undefined, first: steps[0][1], outside: east.length,
+  certified: checks.slice(-1).map((k) => steps[k + 1][1]),
+  before: east.map((i) => half.metric.heightBefore[i]), after: east.map((i) => again.metric.height[i]),
+}));
+"""
+
+
 PROJECT = """
 import { Projection } from "./src/index.js";
 import { readFileSync } from "node:fs";
