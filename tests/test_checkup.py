@@ -85,7 +85,9 @@ def test_the_doctor_tells_strays_recipe_and_age(tmp_path):
     said = examine(path, today=dt.date(2026, 3, 1))
     assert "7 objects up to 27.4 km away" in said["strays"]
     assert said["recipe"] == "default: 12 places"
-    assert "5 years old" in said["data"]
+    assert said["data"] == "of 2021-03-01, 5 years old"
+    assert examine(path, today=dt.date(2022, 3, 1))["data"] == "of 2021-03-01, a year old"
+    assert examine(path, today=dt.date(2021, 6, 1))["data"] == "of 2021-03-01, less than a year old"
     assert "build it again from newer data" in said["next"]
     replace(small_metric(), info={"quality": {"timestamp": 3, "recipe": [], "layers": 4, "strays": "x"}}).save(path)
     assert examine(path)["ok"]

@@ -87,6 +87,22 @@ def test_nothing_that_json_cannot_say_is_printed(monkeypatch: pytest.MonkeyPatch
     assert json.loads(shown[0]) == {"a": None, "b": [None, 1], "c": {"d": [None, 2]}}
 
 
+def test_long_sentences_are_broken_at_words_in_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    from geoelastic.cli import _common
+
+    monkeypatch.setenv("COLUMNS", "40")
+    shown: list[str] = []
+    monkeypatch.setattr("click.echo", shown.append)
+    monkeypatch.setattr(_common.sys.stdout, "isatty", lambda: True, raising=False)
+    table = "one    2    3" + "    4" * 9
+    _common.emit({"text": f"{'claim':>12}  {'word ' * 12}\n{table}\n\n{'said ' * 12}"}, as_json=False)
+    first, *rest = shown[0].split("\n")
+    assert first == "       claim  word word word word word"
+    assert rest[:2] == [" " * 14 + "word word word word word", " " * 14 + "word word"]
+    assert rest[2:4] == [table, ""]
+    assert max(map(len, rest[4:])) <= 40
+
+
 @pytest.mark.parametrize("suffix", ["csv", "csv.gz", "parquet", "geojson", "geojsonl", "gpx"])
 def test_dropping_every_row_gives_an_empty_table(file: str, tmp_path: Path, suffix: str) -> None:
     source = tmp_path / "in.csv"

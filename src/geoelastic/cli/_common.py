@@ -6,7 +6,9 @@ from __future__ import annotations
 import functools
 import json
 import math
+import shutil
 import sys
+import textwrap
 import traceback
 from collections.abc import Callable
 from typing import Any
@@ -87,7 +89,7 @@ def geo_command(**settings: Any) -> Callable[[Callable[..., Any]], click.Command
 def _say_when_compiling() -> None:
     from .. import _kernels as kernels
 
-    kernels.when_compiling(lambda: click.echo("compiling, once on this machine: half a minute or so", err=True))
+    kernels.when_compiling(lambda: click.echo("compiling, once on this machine: a quarter of a minute or so", err=True))
 
 
 def emit(result: dict[str, Any], *, as_json: bool) -> None:
@@ -96,10 +98,21 @@ def emit(result: dict[str, Any], *, as_json: bool) -> None:
         shown = _finite({k: v for k, v in result.items() if k != "text"})
         click.echo(json.dumps(shown, default=lambda value: _finite(_plain(value)), allow_nan=False))
     elif "text" in result:
-        click.echo(result["text"])
+        click.echo(_fitted(result["text"]) if sys.stdout.isatty() else result["text"])
     else:
         for key, value in result.items():
             click.echo(f"{key}: {value}")
+
+
+def _fitted(text: str) -> str:
+    """Sentences, and those after a name in a column of 12, broken at words; tables as they are."""
+    width = shutil.get_terminal_size().columns
+    lines = []
+    for line in text.split("\n"):
+        named = line[12:14] == "  "
+        prose = "  " not in (line[14:] if named else line)
+        lines += textwrap.wrap(line, width, subsequent_indent=" " * 14 if named else "") if prose and line else [line]
+    return "\n".join(lines)
 
 
 def _plain(value: Any) -> Any:

@@ -71,7 +71,7 @@ def _said(reader: Callable[[dict[str, Any]], Any], quality: dict[str, Any]) -> A
 def _strays(quality: dict[str, Any]) -> str:
     strays = quality.get("strays")
     if strays is None:
-        return "none that were left out"
+        return "none"
     return (
         f"{int(strays['objects']):,} objects up to {float(strays['farthest_km']):.1f} km away from the dense part "
         "were left out"
@@ -86,19 +86,25 @@ def _recipe(quality: dict[str, Any]) -> str:
     return f"{recipe['name']}: {counted}" if counted else str(recipe["name"])
 
 
-def _years(quality: dict[str, Any], day: dt.date) -> float | None:
-    """The age of the oldest data."""
+def _oldest(quality: dict[str, Any]) -> dt.date | None:
+    """The day of the oldest data."""
     stamp = quality.get("timestamp")
     stamps = list(stamp.values()) if isinstance(stamp, dict) else [stamp]
     days = [dt.date.fromisoformat(str(text)[:10]) for text in stamps if re.match(r"\d{4}-\d\d-\d\d", str(text))]
-    return (day - min(days)).days / 365.25 if days else None
+    return min(days, default=None)
+
+
+def _years(quality: dict[str, Any], day: dt.date) -> float:
+    oldest = _oldest(quality)
+    return 0.0 if oldest is None else (day - oldest).days / 365.25
 
 
 def _data(quality: dict[str, Any], day: dt.date) -> str:
-    years = _years(quality, day)
-    if years is None:
+    oldest, years = _oldest(quality), round(_years(quality, day))
+    if oldest is None:
         return "of a date that the file does not state"
-    return f"as of {quality['timestamp']}, " + ("of this year" if years < 1 else f"{years:.0f} years old")
+    age = f"{years} years old" if years > 1 else "a year old" if years == 1 else "less than a year old"
+    return f"of {oldest}, {age}"
 
 
 def _fences(number: int) -> str:

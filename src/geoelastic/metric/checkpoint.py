@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-from ..store import read_container, write_container
+from ..store import read_container, table_of, write_container
 from .graph import Graph
 from .paper import PaperState
 
@@ -69,8 +68,8 @@ class Checkpoint:
             _KIND,
             {"key": self._key, "passes": state.passes, "cap": state.cap},
             {
-                "vertices": pa.table({"level": state.level, "pointer": state.pointer}),
-                "edges": pa.table({"i": tail, "j": tip, "level": weight}),
+                "vertices": table_of({"level": state.level, "pointer": state.pointer}),
+                "edges": table_of({"i": tail, "j": tip, "level": weight}),
             },
         )
         self._last = time.monotonic()

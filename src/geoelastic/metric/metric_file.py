@@ -18,7 +18,7 @@ import pyarrow as pa
 from .. import __version__
 from ..context import Context, context_from_parts, context_to_parts
 from ..errors import FileError
-from ..store import read_container, write_container
+from ..store import read_container, table_of, write_container
 from .decode import decode_metric, require_manifest
 from .geox_file import is_portable, read_portable
 from .metric import Metric
@@ -89,15 +89,15 @@ def metric_to_parts(metric: Metric) -> tuple[dict[str, Any], dict[str, pa.Table]
         manifest["relief"] = {
             "output": relief.output, "made_for": relief.made_for, "certificate": relief.certificate,
         }  # fmt: skip
-    tables = {"locations": pa.table(columns)}
+    tables = {"locations": table_of(columns)}
     if metric.scale is None:
         tail, tip, weight = metric.graph.edges()
-        tables["edges"] = pa.table({"i": tail, "j": tip, "level": weight})
+        tables["edges"] = table_of({"i": tail, "j": tip, "level": weight})
     elif metric.rise is not None:
-        tables["edges"] = pa.table({"rise": metric.rise})
+        tables["edges"] = table_of({"rise": metric.rise})
     if metric.context is not None:
         manifest["context"], corners = context_to_parts(metric.context)
-        tables["context"] = pa.table(corners)
+        tables["context"] = table_of(corners)
     return manifest, tables
 
 

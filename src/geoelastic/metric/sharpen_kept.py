@@ -6,9 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 
-from ..store import read_container, write_container
+from ..store import read_container, table_of, write_container
 from .metric import Metric
 from .relief import Relief
 from .sharpen import Heights, sharpen
@@ -32,7 +31,7 @@ def sharpen_kept(
 
     def keep(state: Heights) -> None:
         manifest = {"key": key, "passes": state.passes}
-        write_container(path, _KIND, manifest, {"locations": pa.table({"height": state.height})})
+        write_container(path, _KIND, manifest, {"locations": table_of({"height": state.height})})
 
     begin = _kept(path, key) if resume else None
     return sharpen(metric, output=output, workers=workers, progress=progress, keep=keep, begin=begin)

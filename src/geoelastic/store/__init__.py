@@ -6,13 +6,14 @@ says what a metric's file holds.
 """
 
 from .atomic import require_writable, write_bytes, writing
-from .container import FORMAT_VERSION, container_bytes, read_container, write_container
+from .container import FORMAT_VERSION, container_bytes, read_container, table_of, write_container
 
 __all__ = [
     "FORMAT_VERSION",
     "container_bytes",
     "read_container",
     "require_writable",
+    "table_of",
     "write_bytes",
     "write_container",
     "writing",

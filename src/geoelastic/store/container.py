@@ -21,6 +21,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -28,7 +30,7 @@ from ..errors import FileError, InputError
 from . import schema
 from .atomic import write_bytes
 
-__all__ = ["FORMAT_VERSION", "container_bytes", "read_container", "require_room", "write_container"]
+__all__ = ["FORMAT_VERSION", "container_bytes", "read_container", "require_room", "table_of", "write_container"]
 
 FORMAT_VERSION = 1
 _MANIFEST = "manifest.json"
@@ -45,6 +47,17 @@ def write_container(
 ) -> None:
     """Write `manifest` (plain JSON data) and `tables` as one file of this `kind`, atomically."""
     write_bytes(path, container_bytes(kind, manifest, tables))
+
+
+def table_of(columns: Mapping[str, npt.NDArray[Any]]) -> pa.Table:
+    """Columns of numbers as a table: `pa.table` of arrays would load pandas, if there is one, to ask it about each."""
+    return pa.table({name: _column(np.ascontiguousarray(values)) for name, values in columns.items()})
+
+
+def _column(values: npt.NDArray[Any]) -> pa.Array:
+    kind = pa.from_numpy_dtype(values.dtype)
+    content = np.packbits(values, bitorder="little") if values.dtype == np.bool_ else values
+    return pa.Array.from_buffers(kind, values.size, [None, pa.py_buffer(content)])
 
 
 def container_bytes(kind: str, manifest: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> bytes:

@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import FileError, MissingExtraError
-from ..store import write_bytes
+from ..store import table_of, write_bytes
 from ..store.container import require_room
 from .decode_tiles import require_table
 
@@ -116,7 +116,7 @@ class TileStore:
         meta = json.dumps(
             {"sha256": columns_digest(columns), "summary": dict(summary)}, sort_keys=True, allow_nan=False
         )
-        table = pa.table(dict(columns)).replace_schema_metadata({_META: meta.encode()})
+        table = table_of(columns).replace_schema_metadata({_META: meta.encode()})
         sink = io.BytesIO()
         # Reading counts: without dictionaries it takes half the time and files are no larger, with LZ4 in place of
         # Zstandard half of that and files are larger by 3/5.

@@ -33,8 +33,8 @@ export function metres(m) {
 /** What a ball means. */
 export function ballSentence(head, ball, level) {
   const buildings = buildingsIn(head, ball.mass, ball.cells);
-  const area = `${ball.areaKm2.toPrecision(2)} km²`;
-  const crowd = buildings === null ? `Everybody on ${area} around you hides you` : `About ${amount(Number(buildings.toPrecision(2)))} buildings on ${area} hide you`;
+  const side = metres(1000 * Math.sqrt(ball.areaKm2)); // a square is easier to see than so many km²
+  const crowd = buildings === null ? `Everybody on some ${side} by ${side} around you hides you` : `About ${amount(Number(buildings.toPrecision(2)))} buildings on some ${side} by ${side} hide you`;
   const factor = factorOf(level);
   return `${crowd}: your report might come from any of them, at most ${factor} times more or less likely.`;
 }
