@@ -2,7 +2,7 @@
 """Peers: what other libraries report from the same check-ins, how near an adversary comes, and what an audit finds.
 
 Each library runs in a throwaway environment of its own (`--folder DIR` keeps them), with noise of the same mean error
-as the map's own mechanism, at the same places of the check-ins. The adversary knows the noise from 300,000 of its draws
+as the map's own mechanism, at the same places of the check-ins. The adversary knows the noise from 60,000 of its draws
 in the middle of the map, sorted into squares: one half chooses his guesses, the other is judged. The audit asks for
 reports at four places of the Earth and tests what the library claims; where nothing is claimed, the bounds say what is
 lost all the same. A library that cannot be had here has a row that says so.
@@ -42,7 +42,7 @@ __all__ = ["LossClaim", "peer_row", "run"]
 
 RECORDED = {"real": True}
 _PLACES, _AREA_KM = 300, 10.0
-_DRAWS, _SQUARES = 300_000, 6
+_DRAWS, _SQUARES = 60_000, 6
 _SIDE_CELLS = 150
 
 
@@ -59,7 +59,7 @@ class LossClaim(LaplaceClaim):
 
 def run(
     *, progress: bool = False, map_file: str | None = None, real: bool = False, checkins: str | None = None,
-    folder: str | None = None, peers: Sequence[Peer] = PEERS, audit_draws: int = 5000,
+    folder: str | None = None, peers: Sequence[Peer] = PEERS, audit_draws: int = 2000,
 ) -> dict[str, Any]:  # fmt: skip
     """One row a library, after that of the map's own mechanism."""
     warm_up()
