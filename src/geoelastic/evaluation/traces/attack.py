@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import FloatArray, IntArray
-from ..errors import InputError
-from ..sources.traces import Trace, read_traces
-from ..store.atomic import writing
-from ..traces import Clock, Habit, Release, TraceMechanism
-from .trace_adversaries import WINDOWS, believe, log_weights, mean_distance, running_mean
-from .trace_homes import home_by_bayes, home_by_mean, nights_of
+from ...arrays import FloatArray, IntArray
+from ...errors import InputError
+from ...sources.traces import Trace, read_traces
+from ...store.atomic import writing
+from ...traces import Clock, Habit, Release, TraceMechanism
+from .adversaries import WINDOWS, believe, log_weights, mean_distance, running_mean
+from .homes import home_by_bayes, home_by_mean, nights_of
 
 __all__ = ["attack_releases", "map_release"]
 
@@ -46,7 +46,7 @@ def map_release(
     user: str | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """A page of one person's release beside the truth; the page is its owner's, readable by nobody else."""
-    from ..figures.trace_page import trace_page
+    from ...figures.trace_page import trace_page
 
     owner, shown_trace = read_traces(*truth, user=user), read_traces(released, user=user)
     if len(owner) != 1 or len(shown_trace) != 1:

@@ -19,11 +19,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..accounts.accounting import level_within
-from ..arrays import FloatArray
-from ..levels import LEVEL_UNIT, LN2
-from ..traces.mechanism import TraceMechanism
-from .trace_days import Day
+from ...accounts.accounting import level_within
+from ...arrays import FloatArray
+from ...levels import LEVEL_UNIT, LN2
+from ...traces.mechanism import TraceMechanism
+from .days import Day
 
 __all__ = ["CLOCKS", "Predictive", "TraceScene", "best_clock", "clock_errors", "predictive_error", "tune_predictive"]
 

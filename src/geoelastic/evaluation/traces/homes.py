@@ -19,16 +19,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from .. import _kernels as kernels
-from ..arrays import BoolArray, FloatArray, IndexArray, IntArray
-from ..levels import LEVEL_UNIT, LN2, UNREACHABLE
-from ..mechanism.elastic import ElasticMechanism
-from ..mechanism.remap import best_guess
-from ..metric.threads import worker_count
-from ..traces import Habit, Release
-from ..traces.habit import jump_measure
-from ..traces.live import LiveTrace
-from ..traces.mechanism import TraceMechanism
+from ... import _kernels as kernels
+from ...arrays import BoolArray, FloatArray, IndexArray, IntArray
+from ...levels import LEVEL_UNIT, LN2, UNREACHABLE
+from ...mechanism.elastic import ElasticMechanism
+from ...mechanism.remap import best_guess
+from ...metric.threads import worker_count
+from ...traces import Habit, Release
+from ...traces.habit import jump_measure
+from ...traces.live import LiveTrace
+from ...traces.mechanism import TraceMechanism
 
 __all__ = [
     "HomeTicks",

@@ -3,7 +3,7 @@
 
 *Tracking*: forward-backward smoothing under a prior of people who stay where they are and now and then go where the
 mass is; the guess is the posterior mean of the place at each tick. *Running mean*: the mean of the released places
-around each tick. Those who look for a home are in `trace_homes`.
+around each tick. Those who look for a home are in `homes`.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..arrays import FloatArray, IntArray
-from ..levels import LEVEL_UNIT, UNREACHABLE
-from ..traces.mechanism import TraceMechanism
+from ...arrays import FloatArray, IntArray
+from ...levels import LEVEL_UNIT, UNREACHABLE
+from ...traces.mechanism import TraceMechanism
 
 __all__ = [
     "WINDOWS",

@@ -10,10 +10,10 @@ from itertools import islice
 
 import numpy as np
 
-from ..arrays import FloatArray, IntArray
-from ..errors import InputError
-from ..sources.traces import Trace
-from ..traces import Clock, TraceMechanism
+from ...arrays import FloatArray, IntArray
+from ...errors import InputError
+from ...sources.traces import Trace
+from ...traces import Clock, TraceMechanism
 
 __all__ = ["Day", "find_days", "split_days"]
 

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole days under attack: adversaries who follow a trace or look for the home, other mechanisms, studies of them."""
