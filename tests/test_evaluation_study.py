@@ -20,7 +20,7 @@ from geoelastic.cli import main
 from geoelastic.errors import FileError, InputError, OutsideError
 from geoelastic.evaluation import frontier
 from geoelastic.evaluation.adversary import binary_error, euclidean_error
-from geoelastic.evaluation.city import by_density, four_laws, rate_of_error
+from geoelastic.evaluation.city_laws import by_density, four_laws, rate_of_error
 from geoelastic.evaluation.elastic_channel import (
     _distances,
     cells_in,

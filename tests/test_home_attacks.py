@@ -15,7 +15,7 @@ from geoelastic.evaluation.elastic_channel import distance_table, elastic_channe
 from geoelastic.evaluation.home_attacks import HomeScene, attack_rows
 from geoelastic.evaluation.homes import home_prior, home_recovery
 from geoelastic.evaluation.study_areas import StudyArea
-from geoelastic.evaluation.traces.homes import HomeTicks
+from geoelastic.evaluation.traces.trace_homes import HomeTicks
 from geoelastic.mechanism import ElasticMechanism
 from geoelastic.metric import build_metric
 from geoelastic.traces import Habit

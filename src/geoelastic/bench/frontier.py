@@ -16,7 +16,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from ..evaluation.city import four_laws
+from ..evaluation.city_laws import four_laws
 from ..evaluation.frontier import Mechanism, area_rows, baselines, equal_utility, frontier_png, sharpened
 from ..evaluation.prior import Prior, prior_from_checkins
 from ..evaluation.real_maps import RealData

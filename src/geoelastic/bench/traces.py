@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..evaluation.commuters import synthetic_commuters
-from ..evaluation.traces.attack import attack_releases
+from ..evaluation.traces.trace_attack import attack_releases
 from ..mass import mass_from_quality
 from ..mechanism import ElasticMechanism
 from ..mechanism.geox_mechanism import mechanism_bytes

@@ -63,7 +63,7 @@ def command(
 
 
 def _traces(file: str, traces: tuple[str, ...], output: str, *, days: int | None, commuters: int) -> dict[str, Any]:
-    from ..evaluation.traces.report import evaluate_traces, report_lines
+    from ..evaluation.traces.trace_report import evaluate_traces, report_lines
     from ..mechanism import ElasticMechanism
     from ..opening import load
 

@@ -122,7 +122,7 @@ def attack(file: str, released: str, truth: tuple[str, ...], user: str | None, *
     """Track who made RELEASED over the map FILE by forward-backward smoothing and by running means, and look for the
     home by averaging and by Bayes. --rate and --step must be those of the release: the adversary knows them.
     """
-    from ..evaluation.traces.attack import attack_releases
+    from ..evaluation.traces.trace_attack import attack_releases
     from ..release.trace_request import open_traces
 
     found = attack_releases(open_traces(file, **choices), released, truth, user=user)
@@ -152,7 +152,7 @@ def map_(
     """Draw RELEASED over the map FILE hour by hour, with a time slider. The page holds the true track and loads
     nothing: keep it to yourself.
     """
-    from ..evaluation.traces.attack import map_release
+    from ..evaluation.traces.trace_attack import map_release
     from ..release.trace_request import open_traces
 
     done = map_release(open_traces(file, **choices), released, truth, output, user=user)

@@ -31,8 +31,8 @@ from .prior import Prior
 
 __all__ = [
     "AdversaryError",
+    "ChannelSurvey",
     "Guesser",
-    "Survey",
     "WorstCase",
     "binary_error",
     "euclidean_error",
@@ -88,19 +88,19 @@ def binary_error(channel: Channel, prior: Prior, *, among: FloatArray | None = N
 
     `among`: so many things are at each place, and the right place still errs with 1 - 1/among.
     """
-    found = Survey(channel, prior, among=among, worst=False)
+    found = ChannelSurvey(channel, prior, among=among, worst=False)
     read(channel, found)
     return found.binary()
 
 
 def worst_case(channel: Channel, prior: Prior, *, near_m: float = 300) -> WorstCase:
     """Worst cases and entropy of a channel, by exact sums over its outputs."""
-    found = Survey(channel, prior, near_m=near_m)
+    found = ChannelSurvey(channel, prior, near_m=near_m)
     read(channel, found)
     return found.worst()
 
 
-class Survey:
+class ChannelSurvey:
     """Reads a channel for all that needs no distance: guesses of the very place, worst cases, entropy."""
 
     def __init__(

@@ -26,7 +26,7 @@ from .adversary import Guesser
 from .attacks import Acquaintance
 from .baselines import density_snap_channel, grid_snap_channel
 from .channel import Channel, Outputs, channel_from_matrix, read
-from .city import by_density
+from .city_laws import by_density
 from .elastic_channel import distance_table, elastic_channel
 from .laplace_channel import laplace_channel
 from .prior import Prior

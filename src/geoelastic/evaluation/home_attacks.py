@@ -24,7 +24,7 @@ from .elastic_channel import mechanism_channel
 from .homes import home_fence, home_prior
 from .prior import Prior
 from .study_areas import StudyArea
-from .traces.homes import HomeTicks, Told, home_beliefs
+from .traces.trace_homes import HomeTicks, Told, home_beliefs
 
 __all__ = ["HomeScene", "attack_rows"]
 

@@ -24,7 +24,7 @@ from ..errors import InputError, OutsideError
 from ..metric import AnyMetric
 from ..metric.relief import reporting_metric
 from ..sources.checkins import Checkins
-from .adversary import AdversaryError, Guesser, Survey
+from .adversary import AdversaryError, ChannelSurvey, Guesser
 from .attacks import Acquaintance, OwnPriorError
 from .baselines import density_snap_channel, grid_snap_channel, location_guard_channel
 from .channel import Channel, read
@@ -194,11 +194,11 @@ def judge(found: Channel | AsRun, prior: Prior, *, own: bool = False) -> dict[st
         run, seen, prior = found, found.adversary, found.prior
         distances = DistanceReader(run.utility, prior)
         read(run.utility, distances)
-        survey = Survey(seen, prior, among=run.places)
+        survey = ChannelSurvey(seen, prior, among=run.places)
         guesser = Guesser(seen, prior, guesses=seen.outputs.xy)
         read(seen, survey, guesser)
         return _results(seen, prior, distances.utility(), survey, guesser.error())
-    distances, survey, guesser = DistanceReader(found, prior), Survey(found, prior), Guesser(found, prior)
+    distances, survey, guesser = DistanceReader(found, prior), ChannelSurvey(found, prior), Guesser(found, prior)
     known = Acquaintance(found, prior, max_users=_OWN_PRIOR_USERS) if own and prior.n_users else None
     read(found, distances, survey, guesser, *([known] if known else []))
     result = _results(found, prior, distances.utility(), survey, guesser.error())
@@ -216,7 +216,7 @@ def _own(known: OwnPriorError) -> dict[str, Any]:
 
 
 def _results(
-    channel: Channel, prior: Prior, utility: Utility, survey: Survey, metres: AdversaryError
+    channel: Channel, prior: Prior, utility: Utility, survey: ChannelSurvey, metres: AdversaryError
 ) -> dict[str, Any]:
     average = prior.per_user if prior.n_users else (lambda loss: loss)
     binary = survey.binary()

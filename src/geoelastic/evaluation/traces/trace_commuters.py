@@ -21,9 +21,9 @@ from ...randomness import SeededRandom
 from ...traces import Habit, TraceMechanism
 from ...traces.release import Release
 from ..commuters import Commuter, home_density, synthetic_commuters
-from .days import Day, find_days
-from .homes import Told, home_by_mean, homes_by_bayes, nights_of
-from .study import rate_for
+from .trace_days import Day, find_days
+from .trace_homes import Told, home_by_mean, homes_by_bayes, nights_of
+from .trace_study import rate_for
 
 __all__ = ["AFTER", "home_study"]
 

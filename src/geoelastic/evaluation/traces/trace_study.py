@@ -20,9 +20,9 @@ from ...progress import Bar
 from ...randomness import SeededRandom
 from ...sources.traces import Trace
 from ...traces import Habit, TraceMechanism
-from .adversaries import WINDOWS, log_weights, mean_distance, running_mean, smooth
-from .baselines import CLOCKS, TraceScene, best_clock, clock_errors, predictive_error, tune_predictive
-from .days import Day, find_days, split_days
+from .trace_adversaries import WINDOWS, log_weights, mean_distance, running_mean, smooth
+from .trace_baselines import CLOCKS, TraceScene, best_clock, clock_errors, predictive_error, tune_predictive
+from .trace_days import Day, find_days, split_days
 
 __all__ = ["expected_errors", "rate_for", "step_study", "trace_study"]
 

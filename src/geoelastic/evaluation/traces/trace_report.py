@@ -16,8 +16,8 @@ from ...progress import progress_bar
 from ...sources.traces import read_traces
 from ...store import write_bytes
 from ..figures import save_figure
-from .commuters import home_study
-from .study import step_study, trace_study
+from .trace_commuters import home_study
+from .trace_study import step_study, trace_study
 
 __all__ = ["evaluate_traces", "report_lines"]
 

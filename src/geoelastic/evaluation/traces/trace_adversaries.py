@@ -3,7 +3,7 @@
 
 *Tracking*: forward-backward smoothing under a prior of people who stay where they are and now and then go where the
 mass is; the guess is the posterior mean of the place at each tick. *Running mean*: the mean of the released places
-around each tick. Those who look for a home are in `homes`.
+around each tick. Those who look for a home are in `trace_homes`.
 """
 
 from __future__ import annotations

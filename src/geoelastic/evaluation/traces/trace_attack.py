@@ -14,8 +14,8 @@ from ...errors import InputError
 from ...sources.traces import Trace, read_traces
 from ...store.atomic import writing
 from ...traces import Clock, Habit, Release, TraceMechanism
-from .adversaries import WINDOWS, believe, log_weights, mean_distance, running_mean
-from .homes import home_by_bayes, home_by_mean, nights_of
+from .trace_adversaries import WINDOWS, believe, log_weights, mean_distance, running_mean
+from .trace_homes import home_by_bayes, home_by_mean, nights_of
 
 __all__ = ["attack_releases", "map_release"]
 

@@ -23,7 +23,7 @@ from ...accounts.accounting import level_within
 from ...arrays import FloatArray
 from ...levels import LEVEL_UNIT, LN2
 from ...traces.mechanism import TraceMechanism
-from .days import Day
+from .trace_days import Day
 
 __all__ = ["CLOCKS", "Predictive", "TraceScene", "best_clock", "clock_errors", "predictive_error", "tune_predictive"]
 
