@@ -19,7 +19,7 @@ from ..arrays import BoolArray, FloatArray
 from ..errors import InputError, MassError, require_able, require_positive
 from ..locations import Grid
 from ..shown import Shown
-from .city_laws import WHERE_QUALITY_IS, City, city_cells
+from .city import WHERE_QUALITY_IS, City, city_cells
 
 if TYPE_CHECKING:
     from ..quality import Quality  # with all its sources: a mass that is read from a file needs none
