@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The README as a package index shows it: outside the repository its relative links lead nowhere.
 
-With an address under `Source` in [project.urls] of pyproject.toml they become absolute; without one, plain text.
+With an address under `Source` in [project.urls] of pyproject.toml, which `.ci/address` writes, they become absolute;
+without one, plain text.
 """
 
 import re

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -20,6 +21,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[1]
 CLIENT = ROOT / "python-client"
+HOME = "https://example.org/owner/geoelastic"
 
 
 def project(folder: Path) -> dict[str, Any]:
@@ -65,6 +67,60 @@ def test_a_wheel_says_what_it_is_and_its_page_has_no_link_into_the_repository(
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert any(name.endswith("/py.typed") for name in names)
     assert not [name for name in names if "__pycache__" in name or name.startswith("tests/")]
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the packages are made of, with the address of who publishes them."""
+    tree = tmp_path_factory.mktemp("tree")
+    for name in ("client", "python-client", "src"):
+        shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, tree)
+    addressed(tree, HOME, "maintainers@example.org").check_returncode()
+    return tree
+
+
+def addressed(tree: Path, home: str, email: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(ROOT / ".ci/address"), str(tree), home, email]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("folder", ["", "python-client"])
+def test_who_publishes_is_named_and_links_lead_there(published: Path, tmp_path: Path, folder: str) -> None:
+    said = metadata(built(published / folder, tmp_path))
+    assert said["Author-email"] == "The geoelastic maintainers <maintainers@example.org>"
+    urls = dict(row.split(", ") for row in said.get_all("Project-URL"))
+    assert urls["Source"] == HOME
+    assert all(where.startswith(HOME) for where in urls.values())
+    links = re.findall(r"\]\(([^)]*)\)", said.get_payload())
+    assert all(link.startswith("https://") for link in links)
+    assert folder or sum(link.startswith(f"{HOME}/blob/v") for link in links) >= 5
+
+
+def test_the_npm_package_names_its_repository(published: Path) -> None:
+    said = json.loads((published / "client/package.json").read_text(encoding="utf-8"))
+    assert said["repository"] == {"type": "git", "url": f"git+{HOME}.git", "directory": "client"}
+    assert said["name"] == "geoelastic-client"
+
+
+@pytest.mark.parametrize(
+    ("home", "email"),
+    [
+        ("http://example.org/a/b", "a@example.org"),
+        ("https://user:secret@example.org/a/b", "a@example.org"),
+        ('https://example.org/a"\nname = "x', "a@example.org"),
+        (HOME, "nobody"),
+        (HOME, 'a@example.org" }]\nname = "x'),
+        (HOME, "maintainers@example.org"),  # it has one already
+    ],
+)
+def test_an_address_that_is_none_is_refused_in_one_line(published: Path, home: str, email: str) -> None:
+    before = (published / "pyproject.toml").read_bytes()
+    done = addressed(published, home, email)
+    assert done.returncode != 0
+    assert done.stderr.count("\n") == 1
+    assert (published / "pyproject.toml").read_bytes() == before
 
 
 def test_sizes_stay_small(wheels: dict[str, Path]) -> None:
