@@ -16,28 +16,14 @@ import click
 from .. import __version__
 from ._exits import exit_code_of, one_line
 
-#: command -> module in this package; each module has a click command (or group) called `command`
+#: What one wants to do, and the commands for it in the order of use; each has a module of its name in this package,
+#: with a click command (or group) called `command`.
 _COMMANDS = {
-    "audit": "audit",
-    "bench": "bench",
-    "build": "build",
-    "demo": "demo",
-    "doctor": "doctor",
-    "estimate": "estimate",
-    "evaluate": "evaluate",
-    "extract": "extract",
-    "fence": "fence",
-    "info": "info",
-    "ledger": "ledger",
-    "map": "map",
-    "pack": "pack",
-    "quality": "quality",
-    "reproduce": "reproduce",
-    "sanitize": "sanitize",
-    "serve": "serve",
-    "sharpen": "sharpen",
-    "trace": "trace",
-    "verify": "verify",
+    "Begin here": ("demo", "build", "doctor", "sanitize"),
+    "Look at a map": ("info", "verify", "map", "serve"),
+    "Make a map your own": ("fence", "extract", "sharpen", "quality", "pack"),
+    "More than single places": ("trace", "ledger", "estimate"),
+    "Study it": ("audit", "evaluate", "reproduce", "bench"),
 }
 
 
@@ -45,13 +31,25 @@ class _Lazy(click.Group):
     """Imports a command's module only when it is asked for, and ends every command in one of four ways."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(_COMMANDS)
+        return sorted(name for names in _COMMANDS.values() for name in names)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name not in _COMMANDS:
+        if name not in self.list_commands(ctx):
             return None
-        command: click.Command = import_module(f".{_COMMANDS[name]}", __name__).command
+        command: click.Command = import_module(f".{name}", __name__).command
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for heading, names in _COMMANDS.items():
+            commands = [self.get_command(ctx, name) for name in names]
+            with formatter.section(heading):
+                formatter.write_dl(
+                    [
+                        (f"{name:<9}", each.get_short_help_str(90))
+                        for name, each in zip(names, commands, strict=True)
+                        if each
+                    ]
+                )
 
     def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:  # type: ignore[override]
         run: Any = super().main

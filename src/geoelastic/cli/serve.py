@@ -10,7 +10,7 @@ import click
 from ._common import geo_command
 
 
-@geo_command(short_help="The HTTP service and its page.")
+@geo_command(short_help="Show maps on a page, and report over HTTP.")
 @click.argument("files", nargs=-1, metavar="[FILE...]")
 @click.option(
     "--pack", metavar="DIR", help="Also serve a pack, at /pack/; without FILE its first region is the page's map."

@@ -51,7 +51,9 @@ def sanitize_request(
 ) -> dict[str, Any]:
     """Sanitize one place or a table of them, and say what was done. Nothing in the answer tells a true place."""
     if (lat is None) != (lon is None) or (lat is None) == (source is None) or (source is None) != (output is None):
-        raise InputError("give either one place (lat and lon) or a table and the table to write")
+        raise InputError(
+            "give either one place (--lat and --lon) or a table (--input) and the table to write (--output)"
+        )
     for path in (output, ledger):
         if path is not None:
             require_writable(path)

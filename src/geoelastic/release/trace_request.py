@@ -64,7 +64,7 @@ def _told(done: dict[str, Any], mechanism: TraceMechanism) -> list[str]:
     people = "1 person" if done["users"] == 1 else f"{done['users']} people"
     cost = mechanism.cost(max(done["paid_hours"] / done["users"], mechanism.step_s / 3600))
     lines = [
-        f"{people}, {done['hours']:g} hours in {done['ticks']:,} ticks of {mechanism.step_s / 60:g} minutes: "
+        f"{people}, {done['hours']:,.4g} hours in {done['ticks']:,} ticks of {mechanism.step_s / 60:g} minutes: "
         f"{done['output']}",
         f"a person's release costs {cost.best:.3g} on average (places ln 2 apart all the time)",
     ]

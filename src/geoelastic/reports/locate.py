@@ -136,7 +136,8 @@ class Ground:
         could_be = outside & (np.abs(lon) <= 90)
         swapped = self.grid.latlon_to_cell(lon[could_be], lat[could_be])[0] >= 0
         if 2 * np.count_nonzero(swapped) > lat.size:
-            raise InputError("latitude and longitude look mixed up: most places lie on the map only when swapped")
+            which = "the place lies" if lat.size == 1 else "most places lie"
+            raise InputError(f"latitude and longitude look mixed up: {which} on the map only when swapped")
 
 
 def _where_words(places: int, beyond: int, framed: int) -> str:
