@@ -10,10 +10,10 @@ import { zip } from "./zip.mjs";
 
 const HERE = dirname(fileURLToPath(import.meta.url));
 const STATIC = join(HERE, "../src/geoelastic/service/static");
-const SCRIPTS = ["page", "bridge", "worker", "popup", "options", "checker-worker"];
+const SCRIPTS = ["page", "bridge", "worker", "popup", "options", "checker-worker", "where"];
 const SIZES = [16, 32, 48, 128];
 const COPIED = [
-  ["src", "popup.html"], ["src", "options.html"], ["src", "style.css"], [STATIC, "vendor/leaflet.js"], [STATIC, "vendor/leaflet.css"],
+  ["src", "popup.html"], ["src", "options.html"], ["src", "where.html"], ["src", "style.css"], [STATIC, "vendor/leaflet.js"], [STATIC, "vendor/leaflet.css"],
   [STATIC, "vendor/LICENSE.leaflet"], ["..", "LICENSE"], [".", "PRIVACY.md"],
 ];
 
@@ -36,7 +36,7 @@ function manifest(browser) {
         + "connect-src https: http://localhost:* http://127.0.0.1:*; base-uri 'none'; form-action 'none'",
     },
     ...(browser === "chromium"
-      ? { background: { service_worker: "worker.js" }, minimum_chrome_version: "120", incognito: "split" }
+      ? { background: { service_worker: "worker.js" }, optional_permissions: ["offscreen"], minimum_chrome_version: "120", incognito: "split" }
       : {
           background: { scripts: ["worker.js"] },
           browser_specific_settings: {

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import http.server
+import json
 import re
 import shutil
 import subprocess
@@ -158,6 +159,11 @@ class Visitor:
 
     def __init__(self, context: BrowserContext) -> None:
         self.context = context
+        self.place = HERE
+        assert context.browser is not None
+        # kept: what was granted goes with who granted it
+        self._browser = context.browser.new_browser_cdp_session()
+        self._hidden = ("", "")
         self.requests: list[str] = []
         context.on("request", lambda request: self.requests.append(request.url))
         worker = context.service_workers[0] if context.service_workers else context.wait_for_event("serviceworker")
@@ -165,7 +171,30 @@ class Visitor:
         self.base = worker.url.rsplit("/", 1)[0]
 
     def at(self, place: tuple[float, float]) -> None:
+        """Where the device is from now on: for pages, and in the document that nobody sees."""
+        self.place = place
         self.context.set_geolocation({"latitude": place[0], "longitude": place[1]})
+        self._tell_hidden()
+
+    def _tell_hidden(self) -> None:
+        targets = self._browser.send("Target.getTargets")["targetInfos"]
+        for target in (one["targetId"] for one in targets if one["url"] == f"{self.base}/where.html"):
+            if self._hidden[0] != target:
+                given = {"targetId": target, "flatten": False}
+                self._hidden = target, self._browser.send("Target.attachToTarget", given)["sessionId"]
+            params = {"latitude": self.place[0], "longitude": self.place[1], "accuracy": 1}
+            message = json.dumps({"id": 1, "method": "Emulation.setGeolocationOverride", "params": params})
+            self._browser.send("Target.sendMessageToTarget", {"sessionId": self._hidden[1], "message": message})
+
+    def allow(self, address: str) -> None:
+        """Let the extension ask the device, as a person does; nobody else may."""
+        self._browser.send("Browser.grantPermissions", {"origin": self.base, "permissions": ["geolocation"]})
+        page = self.options()
+        page.click("#allow")
+        page.wait_for_selector("#allowed:not([hidden])")
+        page.close()
+        self.asked(address)  # opens the document in which the device is asked
+        self.at(self.place)
 
     def open(self, address: str) -> Page:
         page = self.context.new_page()
@@ -222,16 +251,19 @@ class Visitor:
 
 
 @contextmanager
-def visitor(playwright: Playwright, profile: Path) -> Iterator[Visitor]:
-    """A browser with the extension and a profile that stays."""
+def visitor(playwright: Playwright, profile: Path, *, sites_may: bool = False) -> Iterator[Visitor]:
+    """A browser with the extension and a profile that stays; `sites_may`: every site has the browser's permission."""
     flags = [*_FLAGS, f"--disable-extensions-except={DIST / 'chromium'}", f"--load-extension={DIST / 'chromium'}"]
     context = playwright.chromium.launch_persistent_context(
         profile, executable_path=CHROMIUM, args=flags, ignore_default_args=["--disable-extensions"],
-        geolocation={"latitude": HERE[0], "longitude": HERE[1]}, permissions=["geolocation"],
+        geolocation={"latitude": HERE[0], "longitude": HERE[1]}, permissions=["geolocation"] if sites_may else [],
         viewport={"width": 1100, "height": 900},
     )  # fmt: skip
     try:
-        yield Visitor(context)
+        one = Visitor(context)
+        if sites_may:
+            one.change({"own": False})
+        yield one
     finally:
         context.close()
 

@@ -20,6 +20,7 @@ import geoelastic as ge
 import vectors
 from geoelastic.area import Area
 from geoelastic.cli import main
+from geoelastic.context import Context, Name
 from geoelastic.errors import CheckError, FileError, InputError
 from geoelastic.mechanism.geox_mechanism import load_mechanism, mechanism_bytes
 from geoelastic.packs import CATALOGUE, check_pack, districts, make_pack, parse_catalogue, read_catalogue
@@ -68,6 +69,37 @@ def test_again_it_is_the_same_and_what_changed_is_replaced(pack: Path, tmp_path:
     (region,) = read_catalogue(pack).regions
     assert region.date == "2027-01-01"
     assert sorted(path.name for path in pack.iterdir()) == [CATALOGUE, region.file]
+
+
+def with_drawing(path: Path) -> Path:
+    """The town with a street and a name."""
+    corners = np.array([0, 400, 800], np.int32)
+    drawn = Context(np.array([5, 0, 0], np.uint8), corners, corners[::-1].copy(), (Name(0, 0, 0, "Town"),))
+    replace(load_mechanism(vectors.SHARP).metric.whole(), context=drawn).save(path)
+    return path
+
+
+def test_what_a_map_has_to_draw_is_in_the_pack(tmp_path: Path) -> None:
+    folder, town = tmp_path / "towns", with_drawing(tmp_path / "sharp.geoelastic")
+    make_pack([str(town)], str(folder), today=DAY)
+    (region,) = read_catalogue(folder).regions
+    assert region.context is not None
+    content = (folder / region.context.file).read_bytes()
+    assert json.loads(content)["lines"]["street"] == [[0, 800, 400, 400, 800, 0]]
+    assert json.loads(content)["names"] == [[0, 0, 0, "Town"]]
+    assert check_pack(str(folder)) == check_pack(str(folder)) | {"ok": True, "strays": []}
+    (folder / region.context.file).write_bytes(content[:-1] + b" ")
+    assert check_pack(str(folder))["faults"] == {
+        "sharp": ["its drawing is not the one that the catalogue names: the digests differ"]
+    }
+    (folder / region.context.file).unlink()
+    assert check_pack(str(folder))["faults"] == {"sharp": ["its drawing is missing"]}
+    # without it the region is another one, of another day, and no file of the old one stays
+    told = make_pack([str(vectors.SHARP)], str(folder), today=dt.date(2027, 1, 1))
+    assert told["changed"] == ["sharp"]
+    (region,) = read_catalogue(folder).regions
+    assert (region.context, region.date) == (None, "2027-01-01")
+    assert sorted(path.name for path in folder.iterdir()) == [CATALOGUE, region.file]
 
 
 def test_check_finds_what_is_wrong(pack: Path) -> None:
@@ -179,6 +211,7 @@ def spoilt(catalogue: dict[str, Any]) -> dict[str, bytes]:
         return change(lambda whole: whole["regions"][0].update(entries))
 
     digest = catalogue["regions"][0]["sha256"]
+    drawn = f"sharp-{digest[:12]}"
     return {
         "empty": b"", "no json": b"{", "a list": b"[]", "not utf-8": b'{"format": "\xff"}',
         "a key twice": b'{"format": "geoelastic-pack", "format": "geoelastic-pack"}',
@@ -207,6 +240,15 @@ def spoilt(catalogue: dict[str, Any]) -> dict[str, bytes]:
         "one side": region(km=[1.0]), "sides below nothing": region(km=[-1, 1]),
         "no day": region(date="2026-13-01"), "the first of nothing": region(date="today"),
         "of a map with a way out": region(part_of="../a"), "an entry more in a region": region(url="x"),
+        "no word of a drawing": change(lambda whole: whole["regions"][0].pop("context")),
+        "a drawing as text": region(context="town.json"), "a drawing of nothing": region(context={}),
+        **{
+            f"a drawing {what}": region(context={"file": f"{drawn}.json", "bytes": 9, "sha256": digest} | bad)
+            for what, bad in {
+                "elsewhere": {"file": f"../{drawn}.json"}, "as a script": {"file": f"{drawn}.js"},
+                "without end": {"bytes": 2**20 + 1}, "without a digest": {"sha256": ""}, "and more": {"url": "x"},
+            }.items()
+        },
         "infinite": change(lambda whole: None).replace(b'"every_days": 28', b'"every_days": 1e999'),
     }  # fmt: skip
 

@@ -74,7 +74,16 @@ export interface Ball {
 }
 
 /** A metric on the device: where a place is, how far others are, what a ball holds. Locations are whole numbers below `n`. */
+/** What `Metric.ready` gives: plain data, to be kept and given to the constructor again. */
+export interface ReadyMetric {
+  readonly head: Header;
+  readonly [part: string]: unknown;
+}
+
 export class Metric {
+  /** A map that was opened before opens at once; nothing is checked again, so keep it where nobody else can write. */
+  constructor(ready: ReadyMetric);
+  ready(): ReadyMetric;
   static fromBytes(bytes: Uint8Array | ArrayBuffer): Promise<Metric>;
   /** Nothing is sent with the request. */
   static fetch(url: string | URL): Promise<Metric>;

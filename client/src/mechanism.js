@@ -5,8 +5,11 @@ import { GeoelasticError } from "./errors.js";
 import { components, Search, UNREACHABLE } from "./graph.js";
 import { Metric } from "./metric.js";
 import { SystemRandom, uniformBelow } from "./random.js";
-import { Sampler } from "./sampler.js";
+import { Sampler, STEP } from "./sampler.js";
 import { makeWeights } from "./weights.js";
+
+/** Of the chances of reports, what a mean distance and a radius may leave out: the last of ten thousand. */
+const LEFT = 1e-4;
 
 export class Elastic {
   static async fetch(url) {
@@ -105,22 +108,56 @@ export class Elastic {
     return chance.map((value) => value / sum);
   }
 
-  /** Mean distance in metres between the centre of location i and a report's location, and the radius of 95 % of reports. */
+  /**
+   * Mean distance in metres between the centre of location i and a report's location, and the radius of 95 % of reports. What lies so far
+   * away that all of it together has less than `LEFT` of the chances is not looked at, and counts as beyond the radius.
+   */
   spread(i) {
-    const chance = this.probabilities(i);
-    const [x, y] = this.metric.xy(i);
+    const { rows, cols, cellM, leaves } = this.metric;
     const bins = new Float64Array(512);
-    const width = (Math.hypot(this.metric.rows, this.metric.cols) * this.metric.cellM) / bins.length;
-    let meanM = 0;
-    for (let j = 0; j < chance.length; j++) {
-      if (chance[j] === 0) continue;
-      const [a, b] = this.metric.xy(j);
-      const away = Math.hypot(a - x, b - y);
-      meanM += chance[j] * away;
-      bins[Math.min(bins.length - 1, Math.floor(away / width))] += chance[j];
-    }
+    const width = (Math.hypot(rows, cols) * cellM) / bins.length;
+    const middle = (side, j) => side[j] + leaves.size[j] / 2;
+    const [x, y] = [middle(leaves.col, i), middle(leaves.row, i)];
+    let mean = 0;
+    const { known, rest } = this.#eachNear(i, (j, chance) => {
+      const away = Math.hypot(middle(leaves.col, j) - x, middle(leaves.row, j) - y) * cellM;
+      mean += chance * away;
+      bins[Math.min(bins.length - 1, Math.floor(away / width))] += chance;
+    });
     let sum = 0;
-    const last = bins.findIndex((part) => (sum += part) >= 0.95);
-    return { meanM, radius95M: ((last < 0 ? bins.length - 1 : last) + 1) * width };
+    const last = bins.findIndex((part) => (sum += part) >= 0.95 * (known + rest));
+    return { meanM: mean / known, radius95M: ((last < 0 ? bins.length - 1 : last) + 1) * width };
+  }
+
+  /** Tell locations and their chances, up to one factor, from the nearest on until next to nothing is left: {known, rest} in the same unit. */
+  #eachNear(i, tell) {
+    const { fence, leaves, measure } = this.metric;
+    let known = 0;
+    const count = (j, chance) => {
+      known += chance;
+      if (chance > 0) tell(j, chance);
+    };
+    if (fence[i] > 0) {
+      for (let j = 0; j < fence.length; j++) if (fence[j] === fence[i]) count(j, leaves.size[j] ** 2);
+      return { known, rest: 0 };
+    }
+    const { search } = this.sampler;
+    const period = this.weights.length;
+    const weight = (units) => this.weights[units % period] * 2 ** -Math.floor(units / period);
+    let rest = this.totals[this.parts[i]];
+    let bound = 0;
+    search.begin([i]);
+    for (let [frontier, k, open] = [STEP, 0, true]; open; frontier += STEP) {
+      open = search.expand(frontier);
+      for (; k < search.settled; k++) {
+        const j = search.order[k];
+        rest -= measure[j];
+        count(j, measure[j] * weight(search.dist[j]));
+      }
+      bound = open ? rest * weight(frontier + 1) : 0;
+      if (bound <= LEFT * known) break;
+    }
+    search.clear();
+    return { known, rest: bound };
   }
 }

@@ -76,12 +76,18 @@ export class Metric {
     return Metric.fromBytes(await fetchBytes(url));
   }
 
-  constructor({ head, leaves, edges, mass, measure, scale, place, rise, height, fence, framed }) {
-    Object.assign(this, { head, leaves, edges, mass, measure, scale, place, rise, height, fence, framed });
+  /** `graph`: that of a metric which this device has made and checked before, so that it opens at once (`ready`); it cannot be carved. */
+  constructor({ head, leaves, edges, mass, measure, scale, place, rise, height, fence, framed, graph }) {
+    Object.assign(this, { head, leaves, edges, mass, measure, scale, place, rise, height, fence, framed, graph });
     const { rows, cols, cell_m: cellM, lat, lon, east_m: eastM, north_m: northM } = head.grid;
     Object.assign(this, { rows, cols, cellM, n: mass.length });
     this.projection = new Projection(lat, lon, eastM, northM);
     this.owner = paintOwner(rows, cols, leaves);
+    if (graph === undefined) this.#makeGraph();
+  }
+
+  #makeGraph() {
+    const { rows, cols, leaves, edges, scale, place, rise, fence } = this;
     if (scale === undefined) {
       this.graph = edgeGraph(this.n, edges.i, edges.j, edges.level);
     } else {
@@ -110,6 +116,12 @@ export class Metric {
     const distances = this.search.dist.slice();
     this.search.clear();
     return distances;
+  }
+
+  /** All that reports are drawn from, as plain data: what `new Metric` takes, without what it would have to compute. */
+  ready() {
+    const { head, leaves, mass, measure, height, fence, framed, graph } = this;
+    return { head, leaves, mass, measure, height, fence, framed, graph };
   }
 
   /** The graph by whose distances reports are drawn: the lowered one of a sharpened file. */

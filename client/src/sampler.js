@@ -4,7 +4,7 @@
 import { Search } from "./graph.js";
 import { uniformBelow } from "./random.js";
 
-const STEP = 8192;
+export const STEP = 8192;
 const REST = 4n;
 const SHELLS = 30;
 const HALF_WORD = 65536;

@@ -81,6 +81,35 @@ test("a fence drawn on the device is closed, even, and leaves everybody their cr
   assert.throws(() => carveFence(metric, [[0, 0], [0, 1], [1, 1]]), code("input"));
 });
 
+test("what is left out of a mean distance is too little to see, and radii are never too small", async () => {
+  for (const name of ["sharp", "town"]) {
+    const mechanism = await Elastic.fromBytes(bytesOf(`${name}.geox`));
+    const { metric } = mechanism;
+    for (let i = 0; i < metric.n; i += 97) {
+      // every location of the map, by its probability
+      const [x, y] = metric.xy(i);
+      const away = Array.from({ length: metric.n }, (_, j) => Math.hypot(metric.xy(j)[0] - x, metric.xy(j)[1] - y));
+      const chance = mechanism.probabilities(i);
+      const meanM = chance.reduce((sum, part, j) => sum + part * away[j], 0);
+      const found = mechanism.spread(i);
+      assert.ok(Math.abs(found.meanM / meanM - 1) < 1e-3);
+      const inside = (radius) => chance.reduce((sum, part, j) => sum + (away[j] <= radius ? part : 0), 0);
+      const bin = (Math.hypot(metric.rows, metric.cols) * metric.cellM) / 512;
+      assert.ok(inside(found.radius95M) >= 0.95 - 1e-9);
+      assert.ok(inside(found.radius95M - 2 * bin) < 0.951);
+    }
+  }
+});
+
+test("a map that was opened before opens again from plain data, and reports the same", async () => {
+  const first = await Elastic.fromBytes(bytesOf("sharp.geox"));
+  const again = new Elastic(new Metric(structuredClone(first.metric.ready())));
+  const place = Array.from({ length: first.metric.n }, (_, i) => i).find((i) => first.metric.isSecret(i) && first.metric.fence[i] === 0);
+  assert.deepEqual(again.probabilities(place), first.probabilities(place));
+  assert.deepEqual(again.spread(place), first.spread(place));
+  assert.deepEqual(again.metric.owner, first.metric.owner);
+});
+
 /** A navigator whose real geolocation always answers one place. */
 function fakeNavigator(lat, lon) {
   class FakeNavigator {

@@ -4,6 +4,7 @@
 
 import { atFixedDelay, PAGE_CLOCK } from "../../client/src/delay.js";
 import { api } from "./api.js";
+import { exact } from "./position.js";
 
 const DELAY_MS = 500;
 /** A watch is answered at once and then at every full minute of the clock, wherever one is and whether one moves or not. */
@@ -26,9 +27,27 @@ function truePlace(options) {
   return new Promise((resolve, reject) => device.getCurrentPosition(resolve, reject, options));
 }
 
+/** Whether the browser would let this document ask at all: a frame must have been allowed to by those around it. */
+const mayAsk = () => isSecureContext && (document.featurePolicy?.allowsFeature("geolocation") ?? true);
+
+/** Whether the browser's own permission is given to this site, which the person may want to take back. */
+const granted = () => navigator.permissions.query({ name: "geolocation" }).then(({ state }) => state === "granted", () => false);
+
+/** No page that cannot be seen is told anything: browsers wait as well. */
+const seen = () => new Promise((resolve) => {
+  const look = () => document.hidden || resolve(document.removeEventListener("visibilitychange", look));
+  document.addEventListener("visibilitychange", look);
+  look();
+});
+
 async function settle(kind, options) {
-  const told = await ask({ what: "how", kind });
+  if (!mayAsk()) return { error: { code: DENIED, message: "" } };
+  const told = await ask({ what: "how", kind, granted: await granted() });
   if (!told.how) return told;
+  if (told.how === "own") {
+    await seen();
+    return ask({ what: "report", kind, options });
+  }
   let position;
   try {
     position = await truePlace(options);
@@ -38,11 +57,6 @@ async function settle(kind, options) {
   const { latitude, longitude } = position.coords;
   if (told.how === "exact") return { position: exact(position) };
   return ask({ what: "report", kind, lat: latitude, lon: longitude });
-}
-
-function exact({ coords, timestamp }) {
-  const { latitude, longitude, accuracy, altitude, altitudeAccuracy, heading, speed } = coords;
-  return { coords: { latitude, longitude, accuracy, altitude, altitudeAccuracy, heading, speed }, timestamp };
 }
 
 function answer(kind, options) {

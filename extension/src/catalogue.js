@@ -4,7 +4,7 @@
 import { GeoelasticError } from "../../client/src/errors.js";
 import { parseJson } from "../../client/src/json.js";
 
-const REGION = ["id", "name", "part_of", "outline", "km", "locations", "secrets", "file", "bytes", "sha256", "date", "licence"];
+const REGION = ["id", "name", "part_of", "outline", "km", "locations", "secrets", "file", "bytes", "sha256", "date", "licence", "context"];
 const ID = /^[a-z0-9][a-z0-9_-]{0,63}$/;
 const LINE = /^[^\x00-\x1f\x7f]*$/;
 const MOST_TEXT = 1000;
@@ -61,7 +61,40 @@ function region(entry, k) {
   text(entry.sha256, `${name}.sha256`, /^[0-9a-f]{64}$/);
   must(isDay(text(entry.date, `${name}.date`, /^[0-9]{4}-[0-9]{2}-[0-9]{2}$/)), `'${name}.date' must be a day`);
   must(entry.file === `${entry.id}-${entry.sha256.slice(0, 12)}.geox`, `'${name}.file' must be named after its digest`);
+  if (entry.context !== null) drawing(entry, `${name}.context`);
   return entry;
+}
+
+function drawing({ id, context }, name) {
+  closed(context, name, ["file", "bytes", "sha256"]);
+  whole(context.bytes, `${name}.bytes`, 1, 2 ** 20);
+  text(context.sha256, `${name}.sha256`, /^[0-9a-f]{64}$/);
+  must(context.file === `${id}-${context.sha256.slice(0, 12)}.json`, `'${name}.file' must be named after its digest`);
+}
+
+const DRAWN = ["water", "river", "coast", "road", "street"];
+const MOST_CORNERS = 2 ** 16;
+const MOST_NAMES = 100;
+const FARTHEST_M = 4e6;
+
+/** Water, roads and names {lines, names} of the bytes of a region's drawing: metres from the middle of its map. */
+export function parseDrawing(bytes) {
+  const given = parseJson(bytes);
+  closed(given, "drawing", ["lines", "names"]);
+  closed(given.lines, "lines", DRAWN);
+  for (const kind of DRAWN) {
+    for (const line of listed(given.lines[kind], kind, 0, MOST_CORNERS)) {
+      must(listed(line, kind, 4, 2 * MOST_CORNERS).length % 2 === 0, `'${kind}' must have corners`);
+      for (const metres of line) number(metres, kind, -FARTHEST_M, FARTHEST_M);
+    }
+  }
+  for (const entry of listed(given.names, "names", 0, MOST_NAMES)) {
+    const [x, y, rank, called] = listed(entry, "names", 4, 4);
+    for (const metres of [x, y]) number(metres, "names", -FARTHEST_M, FARTHEST_M);
+    whole(rank, "names", 0, 3);
+    text(called, "names");
+  }
+  return given;
 }
 
 /** {name, every_days, regions} of the bytes of a catalogue. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The map of the options page: crowds in colour, fences, outlines of regions, and a fence that is being drawn. It loads nothing.
 
+import { makeContext, placeContext } from "../../src/geoelastic/service/static/context.js";
 import { makeField } from "../../src/geoelastic/service/static/field.js";
 import { ringAround } from "../../src/geoelastic/service/static/ring.js";
 
@@ -14,6 +15,7 @@ export function makeDrawing({ say, fence, fix }) {
   L.control.scale({ imperial: false }).addTo(map);
   const state = { map, say, fence, metric: null, shown: null, chosen: null, ring: null, line: null };
   const field = makeField(1).addTo(map);
+  const context = makeContext(2).addTo(map);
   const signs = L.layerGroup().addTo(map);
   const borders = L.layerGroup().addTo(map);
 
@@ -34,11 +36,12 @@ export function makeDrawing({ say, fence, fix }) {
   return {
     state,
     /** A map in colours with its fences, and the chosen place. */
-    show(id, metric, colours, rings, fixed) {
+    show({ id, context: drawn }, metric, colours, rings, fixed) {
       const corners = [[0, 0], [0, metric.cols - 1], [metric.rows - 1, metric.cols - 1], [metric.rows - 1, 0]].map(([row, col]) => metric.cellToLatLon(row, col));
       if (state.shown !== id) map.fitBounds(corners);
       Object.assign(state, { metric, shown: id });
       field.show(metric, colours);
+      context.show(drawn ? placeContext(drawn, metric) : null, true);
       signs.clearLayers();
       L.polygon(corners, { color: "#5c6870", weight: 1, fill: false, interactive: false }).addTo(signs);
       for (const ring of rings) L.polygon(ring, { color: RED, interactive: false }).addTo(signs);
@@ -48,6 +51,7 @@ export function makeDrawing({ say, fence, fix }) {
     clear() {
       Object.assign(state, { metric: null, shown: null });
       field.show(null, null);
+      context.show(null, false);
       signs.clearLayers();
     },
     /** The regions that a pack has. */

@@ -3,16 +3,16 @@
 
 import { colourLayer } from "../../src/geoelastic/service/static/values.js";
 import { api } from "./api.js";
+import { allowAsking, canAsk, isAllowed, stopAsking } from "./device.js";
 import { closeRing, makeDrawing } from "./drawing.js";
 import { addMap, allFiles, carveMap, forget, forgetAll, openMap, sharpenMap } from "./maps.js";
-import { addRegion, fetchCatalogue, packFolder } from "./packs.js";
+import { addRegion, fetchCatalogue, isDue, nextDay, packFolder, updateMaps } from "./packs.js";
 import { changeSettings, CHOICES, loadLedger, loadSettings } from "./settings.js";
 
 const element = (id) => document.getElementById(id);
 const say = (text) => (element("status").textContent = text);
 const spawn = () => new Worker(api.runtime.getURL("checker-worker.js"));
 const options = () => ({ spawn, progress: (part) => (element("progress").value = part) });
-const DAY_MS = 24 * 3600 * 1000;
 
 const drawing = makeDrawing({ say, fence: addFence, fix: fixPlace });
 let shown = null;
@@ -32,55 +32,73 @@ async function work(words, act) {
   document.body.dataset.done = "yes";
 }
 
-function row(cells) {
-  const made = document.createElement("tr");
-  for (const cell of cells) {
-    const place = document.createElement("td");
-    place.append(cell);
-    made.append(place);
-  }
-  return made;
+function made(kind, parts, properties = {}) {
+  const element = Object.assign(document.createElement(kind), properties);
+  element.append(...parts);
+  return element;
 }
 
-function button(words, act, kind = "") {
-  const made = document.createElement("button");
-  Object.assign(made, { type: "button", textContent: words, className: kind });
-  made.addEventListener("click", act);
-  return made;
+const row = (cells) => made("tr", cells.map((cell) => made("td", [cell])));
+const line = (words, soft, act) => made("li", [made("span", [words, made("small", [soft])]), act]);
+
+function button(words, act) {
+  const element = made("button", [words], { type: "button" });
+  element.addEventListener("click", act);
+  return element;
 }
 
 function choiceOf(value, act) {
-  const made = document.createElement("select");
-  made.append(...Object.entries(CHOICES).map(([name, words]) => new Option(words, name)));
-  made.value = value;
-  made.addEventListener("change", () => act(made.value));
-  return made;
+  const element = made("select", Object.entries(CHOICES).map(([name, words]) => new Option(words, name)));
+  element.value = value;
+  element.addEventListener("change", () => act(element.value));
+  return element;
 }
 
 async function show() {
-  const [settings, files, ledger] = await Promise.all([loadSettings(), allFiles(), loadLedger()]);
+  const [settings, files, ledger, allowed] = await Promise.all([loadSettings(), allFiles(), loadLedger(), isAllowed()]);
   const byId = new Map(files.map((file) => [file.id, file]));
   const kept = settings.order.filter((id) => byId.has(id)).map((id) => byId.get(id));
-  element("maps").replaceChildren(...kept.map((file) => row([
-    `${file.name} (${(file.bytes.length / 1000).toFixed(0)} kB, ${file.date ?? ""})`, file.licence ?? "", "checked on this device", button("Remove", () => removeMap(file.id)),
-  ])));
-  element("shown").replaceChildren(...kept.map(({ id, name }) => new Option(name, id)));
   if (!byId.has(shown) || !settings.order.includes(shown)) shown = kept[0]?.id ?? null;
+  element("shown").replaceChildren(...kept.map(({ id, name }) => new Option(name, id)));
   if (shown) element("shown").value = shown;
+  element("which").hidden = kept.length < 2;
+  showState(settings, kept, allowed);
+  showMaps(settings, kept);
   showSites(settings, ledger);
-  element("fixed").textContent = settings.fixed ? `Your chosen place: ${settings.fixed.map((x) => x.toFixed(4)).join(", ")}.` : "No place is chosen: click one on the map.";
-  element("weekly").value = settings.weekly;
-  element("pause").textContent = settings.paused ? "Go on" : "Pause: no site gets anything";
-  element("pause").setAttribute("aria-pressed", String(settings.paused));
-  const ticks = (await api.runtime.sendMessage({ what: "ticks", level: Math.LN2 }).catch(() => 0)) ?? 0;
-  element("ledger").textContent = `This week ${ledger.fresh} new reports were told, ${Math.max(0, settings.weekly - ledger.fresh)} are left. Repetitions cost nothing. All sites together can tell `
-    + `places apart that are one level of ln 2 from each other by a factor of at most e^${(ledger.fresh * Math.LN2 + ticks).toFixed(1)}, live ticks included.`;
-  await showMap(settings);
+  showLedger(settings, ledger);
+  await showMap(settings, byId.get(shown));
   document.body.dataset.ready = "yes";
 }
 
-function showSites({ choice, sites }, ledger) {
+/** What is missing before sites can get anything, in one line at the top. */
+function showState({ own, paused, choice }, kept, allowed) {
+  const missing = [...(own && !allowed ? ["let Geoelastic ask the device"] : []), ...(kept.length === 0 ? ["take a map"] : [])];
+  element("state").textContent = paused ? "Paused: no site gets anything." : missing.length > 0 ? `Sites get nothing yet: ${missing.join(", and ")}.`
+    : `Ready: sites get ${CHOICES[choice]}, unless you chose otherwise.`;
+  element("pause").textContent = paused ? "Go on" : "Pause";
+  element("pause").setAttribute("aria-pressed", String(paused));
+  element("device").hidden = !canAsk();
+  element("device").classList.toggle("next", own && !allowed);
+  element("asking").hidden = !own;
+  element("allow").hidden = !own || allowed;
+  element("allowed").hidden = !own || !allowed;
+  element("sites-ask").checked = !own;
+  element("maps-title").closest("section").classList.toggle("next", kept.length === 0);
+}
+
+function showMaps({ updates }, kept) {
+  element("maps").replaceChildren(...kept.map((file) => line(
+    file.name, `${(file.bytes.length / 1000).toFixed(0)} kB, of ${file.date}, checked on this device${file.licence ? `, ${file.licence}` : ""}`, button("Remove", () => removeMap(file.id)),
+  )));
+  element("updates").checked = updates;
+  const days = kept.filter(({ from }) => from).map(nextDay).sort();
+  element("next").textContent = "With the first start of the browser on or after the day that a pack names, which is the same for everybody, or when this page is opened."
+    + (updates && days.length > 0 ? ` Next: ${days[0]}.` : "");
+}
+
+function showSites({ choice, sites, fixed }, ledger) {
   element("choice").replaceWith(Object.assign(choiceOf(choice, (value) => changeSettings(() => ({ choice: value })).then(show)), { id: "choice" }));
+  element("fixed").textContent = fixed ? `Your chosen place: ${fixed.map((x) => x.toFixed(4)).join(", ")}.` : "";
   const hosts = [...new Set([...Object.keys(sites), ...Object.keys(ledger.sites)])].filter((host) => host !== "").sort();
   element("sites").replaceChildren(...hosts.map((host) => {
     const told = ledger.sites[host] ?? { asked: 0, fresh: 0, refused: 0 };
@@ -88,30 +106,38 @@ function showSites({ choice, sites }, ledger) {
     const unset = () => changeSettings((now) => ({ sites: Object.fromEntries(Object.entries(now.sites).filter(([name]) => name !== host)) })).then(show);
     return row([host, choiceOf(sites[host] ?? choice, set), String(told.asked), String(told.fresh), String(told.refused), sites[host] ? button("As usual", unset) : ""]);
   }));
+  element("table").hidden = hosts.length === 0;
+  element("nobody").hidden = hosts.length > 0;
 }
 
-async function showMap({ fences, fixed }) {
+function showLedger({ weekly }, { fresh }) {
+  Object.assign(element("used"), { max: weekly, high: weekly, value: Math.min(fresh, weekly) });
+  element("weekly").value = weekly;
+  element("ledger").textContent = `${fresh} new ${fresh === 1 ? "report was" : "reports were"} told this week, ${Math.max(0, weekly - fresh)} are left. Repetitions cost nothing.`;
+  element("factor").textContent = `Two places that are as hard to tell apart as the map promises (one level of ln 2) all sites together can tell apart by a factor of at most e^${(fresh * Math.LN2).toFixed(1)}.`;
+}
+
+async function showMap({ fences, fixed }, file) {
   for (const id of ["draw", "around", "fix"]) element(id).disabled = shown === null;
   const rings = fences[shown] ?? [];
-  element("fences").replaceChildren(...rings.map((ring, k) => row([`Fence ${k + 1}, ${ring.length} corners`, button("Remove", () => setFences(rings.filter((_, j) => j !== k)))])));
-  if (shown === null) return drawing.clear();
-  const [file] = (await allFiles()).filter(({ id }) => id === shown);
-  element("claim").textContent = file.claim;
+  element("fences").replaceChildren(...rings.map((ring, k) => line(`Fence ${k + 1}`, `${ring.length} corners`, button("Remove", () => setFences(rings.filter((_, j) => j !== k))))));
+  element("claim").textContent = file?.claim ?? "";
+  if (!file) return drawing.clear();
   try {
     const mechanism = await openMap(shown, rings);
-    await colourLayer("mass", mechanism, (colours) => drawing.show(shown, mechanism.metric, colours, rings, fixed), () => false);
+    await colourLayer("mass", mechanism, (colours) => drawing.show(file, mechanism.metric, colours, rings, fixed), () => false);
   } catch (error) {
     say(`This map gives no positions: ${error.message}.`);
   }
   return undefined;
 }
 
-async function keptMap(id) {
-  shown = id;
-  // its old fences stay in force, in the new map
+/** Keep a map by `add`, with the fences that one of its name had before, and use it. */
+async function take(id, add) {
   const { fences } = await loadSettings();
+  await add({ ...options(), rings: fences[id] });
+  shown = id;
   await changeSettings(({ order }) => ({ order: order.includes(id) ? order : [...order, id] }));
-  if (fences[id]?.length) await recarve(id, fences[id]);
   await touch();
 }
 
@@ -142,11 +168,6 @@ function setFences(rings) {
   });
 }
 
-async function recarve(id, rings) {
-  const later = await carveMap(id, rings, options());
-  if (later) await sharpenMap(id, rings, later, options());
-}
-
 /** Until it is done, reports are further off; if this page is closed before, they stay so. */
 async function sharpenLater(id, rings, later) {
   try {
@@ -163,17 +184,10 @@ function fixPlace(latlon) {
   return changeSettings(() => ({ fixed: latlon })).then(show);
 }
 
-async function update() {
-  const lines = [];
-  for (const file of (await allFiles()).filter(({ from }) => from)) {
-    const { regions, everyDays } = await fetchCatalogue(file.from);
-    const now = regions.find(({ id }) => id === file.id);
-    if (now && now.sha256 !== file.sha256) {
-      await addRegion(file.from, now, options());
-      await keptMap(file.id);
-      lines.push(`${file.name} is of ${now.date} now`);
-    } else lines.push(`${file.name} is up to date; there may be more in ${Math.ceil(everyDays - (Date.now() - file.asked) / DAY_MS)} days`);
-  }
+async function update(files) {
+  const { fences } = await loadSettings();
+  const lines = await updateMaps(files.filter(({ from }) => from), fences, options());
+  await touch();
   return lines.length > 0 ? `${lines.join(". ")}.` : "None of your maps came from a pack.";
 }
 
@@ -199,12 +213,11 @@ element("fetch").addEventListener("submit", (event) => {
   event.preventDefault();
   work("Asking for the catalogue …", async () => {
     const folder = packFolder(element("address").value);
-    const { name, regions } = await fetchCatalogue(folder);
+    const { name, regions, everyDays } = await fetchCatalogue(folder);
     drawing.outlines(regions);
     element("regions").replaceChildren(...regions.map((region) => button(`${region.name} (${(region.bytes / 1000).toFixed(0)} kB)`, () =>
       work("Fetching the region, and checking every place in it …", async () => {
-        await addRegion(folder, region, options());
-        await keptMap(region.id);
+        await take(region.id, (given) => addRegion(folder, region, everyDays, given));
         return `${region.name} holds what it states: it is in use now.`;
       }))));
     return `${name}: choose a region.`;
@@ -213,18 +226,32 @@ element("fetch").addEventListener("submit", (event) => {
 element("file").addEventListener("change", ({ target }) => work("Checking every place in the map …", async () => {
   const [file] = target.files;
   const id = file.name.replace(/\.geox$/, "");
-  await addMap(new Uint8Array(await file.arrayBuffer()), { id, name: id, date: new Date(file.lastModified).toISOString().slice(0, 10), licence: "" }, options());
-  await keptMap(id);
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  await take(id, (given) => addMap(bytes, { id, name: id, date: new Date(file.lastModified).toISOString().slice(0, 10), licence: "" }, given));
   return `${id} holds what it states: it is in use now.`;
 }));
 element("shown").addEventListener("change", ({ target }) => {
   shown = target.value;
   show();
 });
+element("allow").addEventListener("click", () => work("Asking the browser …", async () => {
+  await allowAsking();
+  return "Geoelastic asks the device from now on. If the browser asks about a site, say no.";
+}));
+element("sites-ask").addEventListener("change", async ({ target }) => {
+  await changeSettings(() => ({ own: !target.checked }));
+  if (target.checked) await stopAsking();
+  show();
+});
+element("updates").addEventListener("change", ({ target }) => changeSettings(() => ({ updates: target.checked })).then(show));
 element("weekly").addEventListener("change", ({ target }) => changeSettings(() => ({ weekly: Number(target.value) })).then(show));
 element("pause").addEventListener("click", () => changeSettings(({ paused }) => ({ paused: !paused })).then(show));
-element("update").addEventListener("click", () => work("Asking for catalogues …", update));
+element("update").addEventListener("click", () => work("Asking for catalogues …", async () => update(await allFiles())));
 element("export").addEventListener("click", exportAll);
 element("delete").addEventListener("click", deleteAll);
 element("draw").addEventListener("click", () => closeRing(drawing));
-show();
+show().then(async () => {
+  const [{ updates }, files] = await Promise.all([loadSettings(), allFiles()]);
+  const due = files.filter((file) => isDue(file));
+  if (updates && due.length > 0) work("Asking for catalogues …", () => update(due));
+});

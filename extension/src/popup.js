@@ -3,12 +3,13 @@
 
 import { buildingsIn, amount } from "../../src/geoelastic/service/static/words.js";
 import { api } from "./api.js";
+import { isAllowed } from "./device.js";
 import { changeSettings, CHOICES, loadLedger, loadSettings } from "./settings.js";
 
 const element = (id) => document.getElementById(id);
 const WHY = {
   outside: "you are in no place of your maps where anybody can be hidden", frame: "you are at the border of your map", budget: "this week's reports are used up",
-  file: "your map is missing or damaged",
+  file: "your map is missing or damaged", device: "the device did not say where it is",
 };
 
 /** The host in the tab, or in the address of this page when it is opened as one of its own. */
@@ -38,16 +39,20 @@ async function sentence(host, got) {
 
 async function show() {
   const host = await currentHost();
-  const [settings, kept, ledger] = await Promise.all([loadSettings(), api.storage.session.get(`got|${host}`), loadLedger()]);
+  const [settings, kept, ledger, allowed] = await Promise.all([loadSettings(), api.storage.session.get([`got|${host}`, `granted|${host}`]), loadLedger(), isAllowed()]);
   element("host").textContent = host || "This page";
   element("choice").replaceChildren(...Object.entries(CHOICES).map(([value, words]) => new Option(words, value)));
   element("choice").value = settings.sites[host] ?? settings.choice;
   element("choice").disabled = host === "";
-  element("pause").textContent = settings.paused ? "Go on" : "Pause: no site gets anything";
+  element("pause").textContent = settings.paused ? "Go on" : "Pause";
   element("pause").setAttribute("aria-pressed", String(settings.paused));
   element("left").textContent = `${Math.max(0, settings.weekly - ledger.fresh)} of ${settings.weekly} new reports are left this week.`;
+  Object.assign(element("used"), { max: settings.weekly, value: Math.min(ledger.fresh, settings.weekly) });
+  element("granted").hidden = !settings.own || !kept[`granted|${host}`];
+  const needed = ["elastic", "live"].includes(element("choice").value);
   element("sentence").textContent = settings.paused ? "Paused: no site gets any position."
-    : settings.order.length === 0 && ["elastic", "live"].includes(element("choice").value) ? "There is no map yet, so sites get nothing. Choose one first."
+    : settings.own && !allowed && needed ? "Geoelastic may not ask the device yet, so sites get nothing. Let it, on its own page."
+    : settings.order.length === 0 && needed ? "There is no map yet, so sites get nothing. Take one first."
       : await sentence(host, kept[`got|${host}`]);
   document.body.dataset.ready = "yes";
 }

@@ -10,6 +10,9 @@ import { openMap } from "./maps.js";
 import { changeLedger, secretKey } from "./settings.js";
 
 const WATCHED = "watch|";
+/** A live tick: what is drawn for one costs as much as a report, and counts as one. */
+const TICK_S = 7200;
+const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 
 /** A place to keep what a watch has shown: read all at once, written as it changes. */
 async function watchStore() {
@@ -24,10 +27,12 @@ async function watchStore() {
   };
 }
 
+/** All of a fence is one place. */
+const secretName = ({ fence }, place) => (fence[place] > 0 ? `fence ${fence[place]}` : String(place));
+
 export class Reporter {
   #maps = new Map();
   #key = null;
-  #store = null;
   #radii = new Map();
   #turn = Promise.resolve();
 
@@ -36,7 +41,6 @@ export class Reporter {
     this.#maps.clear();
     this.#radii.clear();
     this.#key = null;
-    this.#store = null;
   }
 
   #map(id, rings) {
@@ -50,9 +54,10 @@ export class Reporter {
 
   async #open(id, rings) {
     this.#key ??= secretKey();
-    this.#store ??= watchStore();
-    const [mechanism, key, store] = await Promise.all([openMap(id, rings), this.#key, this.#store]);
-    return { id, mechanism, key, sticky: new Sticky(mechanism, key), watch: new Watch(mechanism, { store }) };
+    const [mechanism, key] = await Promise.all([openMap(id, rings), this.#key]);
+    const signing = crypto.subtle.importKey("raw", key, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
+    let watch = null;
+    return { id, mechanism, signing, sticky: new Sticky(mechanism, key), watch: () => (watch ??= watchStore().then((store) => new Watch(mechanism, { store, tickSeconds: TICK_S }))) };
   }
 
   /** Open the maps before anybody asks. */
@@ -82,21 +87,24 @@ export class Reporter {
 
   async #report(lat, lon, live, settings) {
     const { map, place } = await this.#mapAt(lat, lon, settings);
-    const fresh = !live && (await this.#charge(map, place, settings.weekly));
-    const report = live ? map.watch.see(lat, lon) : await map.sticky.reportFrom(place);
+    performance.mark("report: charge");
+    const timeS = Date.now() / 1000;
+    const fresh = await this.#charge(map, live ? `tick ${Math.floor(timeS / TICK_S)}` : secretName(map.mechanism.metric, place), settings.weekly);
+    performance.mark("report: draw");
+    const report = live ? (await map.watch()).see(lat, lon, timeS) : await map.sticky.reportFrom(place);
+    performance.mark("report: accuracy");
     const coords = {
       latitude: report.lat, longitude: report.lon, accuracy: this.#radius(map, report.location), altitude: null, altitudeAccuracy: null,
       heading: null, speed: null,
     };
+    performance.mark("report: done");
     return { position: { coords, timestamp: Date.now() }, region: map.id, location: report.location, fresh };
   }
 
   /** Count a report that is not a repetition, before it is drawn. Which ones were is remembered until the browser is closed, under a keyed name. */
-  async #charge({ mechanism: { metric }, key }, place, weekly) {
-    const at = metric.fence[place] > 0 ? `fence ${metric.fence[place]}` : place;
-    const name = new TextEncoder().encode(`seen|${metric.head.sticky}|${at}`);
-    const signing = await crypto.subtle.importKey("raw", key, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
-    const tag = `seen|${Array.from(new Uint8Array(await crypto.subtle.sign("HMAC", signing, name)).slice(0, 12), (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+  async #charge({ mechanism: { metric }, signing }, what, weekly) {
+    const name = new TextEncoder().encode(`seen|${metric.head.sticky}|${what}`);
+    const tag = `seen|${hex(new Uint8Array(await crypto.subtle.sign("HMAC", await signing, name)).slice(0, 12))}`;
     let fresh = false;
     await changeLedger(async (ledger) => {
       if ((await api.storage.session.get(tag))[tag] === ledger.week) return null;
@@ -119,12 +127,5 @@ export class Reporter {
   async crowd(id, location, { fences }) {
     const { mechanism: { metric } } = await this.#map(id, fences[id]);
     return { head: { info: metric.head.info }, ball: { ...metric.ball(location, Math.LN2), members: undefined } };
-  }
-
-  /** What live ticks of the last week cost towards places `level` apart. */
-  async ticksCost(level, { order, fences }) {
-    let sum = 0;
-    for (const id of order) sum += (await this.#map(id, fences[id]).catch(() => null))?.watch.spent(level, 24 * 7) ?? 0;
-    return sum;
   }
 }

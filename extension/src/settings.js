@@ -3,6 +3,7 @@
 // that the person saved: fences and the fixed place.
 
 import { api } from "./api.js";
+import { canAsk } from "./device.js";
 
 /** In the order in which they are offered; the first is the default. */
 export const CHOICES = {
@@ -29,7 +30,7 @@ export function soundSettings(kept) {
     ...FIRST, choice: choices.includes(given.choice) ? given.choice : "elastic", sites: Object.fromEntries(sites), paused: given.paused === true,
     fixed: isPlace(given.fixed) ? given.fixed : null, weekly: given.weekly >= 1 && given.weekly <= 10_000 ? Math.floor(given.weekly) : WEEKLY,
     order: Array.isArray(given.order) ? given.order.filter((id) => typeof id === "string") : [],
-    fences: given.fences !== null && typeof given.fences === "object" ? given.fences : {}, updates: given.updates === true,
+    fences: given.fences !== null && typeof given.fences === "object" ? given.fences : {}, updates: given.updates === true, own: given.own !== false && canAsk(),
   };
 }
 

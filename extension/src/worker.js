@@ -3,6 +3,7 @@
 // "position unavailable".
 
 import { api } from "./api.js";
+import { askHidden, truePosition } from "./device.js";
 import { Reporter } from "./reporter.js";
 import { changeLedger, loadSettings } from "./settings.js";
 
@@ -25,7 +26,19 @@ api.storage.onChanged.addListener((changes, area) => {
   }
   if (changes.key || changes.maps) reporter.reset();
 });
+// maps are opened before anybody asks: whenever the worker starts, and it starts with the browser
 settings.then((now) => reporter.warm(now), () => undefined);
+for (const begun of [api.runtime.onStartup, api.runtime.onInstalled]) begun.addListener(() => update().catch(() => undefined));
+
+/**
+ * With the first start of the browser on or after a public day, and never when a site asks: that would tell a pack's host of it. Where there
+ * is no hidden document, the options page does it when it is opened.
+ */
+async function update() {
+  const { updates, own, fences } = await settings;
+  if (!updates || !own) return;
+  if ((await askHidden({ what: "update", fences }))?.length) await api.storage.local.set({ maps: Date.now() });
+}
 
 /** The host that asks; "" for a frame without a name of its own (sandboxed, data:). */
 function hostOf({ origin, url }) {
@@ -44,12 +57,14 @@ function choiceFor(host, now) {
 }
 
 /** How a frame is to be answered: at once, or by asking the device first. */
-async function how(sender) {
+async function how({ granted }, sender) {
   const now = await settings;
   const host = hostOf(sender);
   const choice = choiceFor(host, now);
+  if (granted) api.storage.session.set({ [`granted|${host}`]: true });
   if (now.paused || choice === "nothing") return noted(host, choice, DENIED);
   if (choice === "fixed") return noted(host, choice, now.fixed ? { position: placed(now.fixed) } : NO_PLACE);
+  if (now.own) return { how: "own" };
   if (choice === "exact") noted(host, choice, { exact: true });
   return { how: choice === "exact" ? "exact" : "report" };
 }
@@ -59,14 +74,20 @@ function placed([latitude, longitude]) {
   return { coords: { latitude, longitude, accuracy: FIXED_ACCURACY_M, ...rest }, timestamp: Date.now() };
 }
 
-async function report({ kind, lat, lon }, sender) {
+async function report({ kind, lat, lon, options }, sender) {
   const now = await settings;
   const host = hostOf(sender);
   const choice = choiceFor(host, now);
   // the choice may have changed since the device was asked
-  if (now.paused || !(choice === "elastic" || choice === "live")) return NO_PLACE;
+  if (now.paused || !(choice === "elastic" || choice === "live" || (choice === "exact" && now.own))) return NO_PLACE;
   try {
-    const told = await reporter.report(lat, lon, { live: choice === "live" || kind === "watch", settings: now });
+    const place = now.own ? await truePosition(options) : { coords: { latitude: lat, longitude: lon } };
+    if (choice === "exact") {
+      noted(host, choice, { exact: true });
+      return { position: place };
+    }
+    const { latitude, longitude } = place.coords;
+    const told = await reporter.report(latitude, longitude, { live: choice === "live" || kind === "watch", settings: now });
     return noted(host, choice, told);
   } catch (error) {
     return noted(host, choice, { ...NO_PLACE, why: error?.code ?? "fault" });
@@ -88,17 +109,13 @@ function noted(host, choice, { position, error, exact, fresh, region, location, 
 }
 
 /** What the extension's own pages ask. */
-async function own({ what, region, location, level }) {
-  const now = await settings;
-  if (what === "crowd") return reporter.crowd(region, location, now);
-  if (what === "ticks") return reporter.ticksCost(level, now);
-  if (what === "reset") reporter.reset();
-  return null;
+async function own({ what, region, location }) {
+  return what === "crowd" ? reporter.crowd(region, location, await settings) : null;
 }
 
 async function handle(message, sender) {
   if (sender.url?.startsWith(api.runtime.getURL(""))) return own(message);
-  if (message.what === "how") return how(sender);
+  if (message.what === "how") return how(message, sender);
   if (message.what === "report") return report(message, sender);
   return NO_PLACE;
 }

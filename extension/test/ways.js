@@ -204,6 +204,50 @@
       return via(window.borrowed.navigator.geolocation);
     },
     "a frame that the parser made, before the next script": () => inFrame("parsed", (made) => (made.srcdoc = PARSED)),
+    // known to be open to sites that have the browser's own permission (docs/extension.md): pages that are made to break it
+    "open: a frame with a class of its own": () => once((yes, no) => {
+      const kind = class extends HTMLIFrameElement {
+        connectedCallback() {
+          window[window.length - 1].navigator.geolocation.getCurrentPosition(yes, no);
+        }
+      };
+      customElements.define("frame-of-its-own", kind, { extends: "iframe" });
+      document.body.append(Object.assign(new kind(), { src: "/slow" }));
+    }),
+    "open: an element with a class of its own beside a frame in a text": () => once((yes, no) => {
+      customElements.define("beside-a-frame", class extends HTMLElement {
+        constructor() {
+          if (window.length) window[window.length - 1].navigator.geolocation.getCurrentPosition(yes, no);
+          super();
+        }
+      });
+      document.body.appendChild(document.createElement("div")).innerHTML = "<iframe src=/slow></iframe><beside-a-frame></beside-a-frame>";
+    }),
+    "open: the same, put in as a text beside": () => once((yes, no) => {
+      customElements.define("beside-another", class extends HTMLElement {
+        connectedCallback() {
+          window[window.length - 1].navigator.geolocation.getCurrentPosition(yes, no);
+        }
+      });
+      document.body.insertAdjacentHTML("beforeend", "<iframe src=/slow></iframe><beside-another></beside-another>");
+    }),
+    "open: a frame in a list of options": () => {
+      const list = document.body.appendChild(document.createElement("select"));
+      const { body } = new DOMParser().parseFromString("<p><iframe src=/slow></iframe>", "text/html");
+      const option = document.createElement("option");
+      option.append(body.firstChild);
+      list.options[0] = option;
+      return via(window[window.length - 1].navigator.geolocation);
+    },
+    "open: a frame in a list of options, chosen": () => {
+      const list = document.body.appendChild(document.createElement("select"));
+      const { body } = new DOMParser().parseFromString("<select><button><selectedcontent></selectedcontent></button><option>one</option><option>two<iframe src=/slow></iframe></option></select>", "text/html");
+      list.replaceWith(body.firstChild);
+      const [chosen] = [...document.querySelectorAll("select")].slice(-1);
+      const before = window.length;
+      chosen.selectedIndex = 1;
+      return window.length > before ? via(window[window.length - 1].navigator.geolocation) : [];
+    },
     "a server that has answered and says nothing": async () => {
       const made = frame((fresh) => (fresh.src = "/stalled"));
       await later(1200);
@@ -276,7 +320,7 @@
         return ["error", error.name];
       }
     },
-    // known to be open (docs/extension.md): a page that is made to break it, on a server that is
+    // the same, on a server that is made for it
     "open: a window kept from before, on a server that has answered and says nothing": async () => {
       const made = frame();
       const kept = made.contentWindow;

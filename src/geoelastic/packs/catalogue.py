@@ -19,12 +19,14 @@ from typing import Any
 from ..errors import FileError
 from ..store import schema, write_bytes
 
-__all__ = ["CATALOGUE", "FORMAT", "Catalogue", "Region", "file_name", "parse_catalogue", "read_catalogue"]
+__all__ = ["CATALOGUE", "FORMAT", "Catalogue", "Drawing", "Region", "file_name", "parse_catalogue", "read_catalogue"]
 
 CATALOGUE = "catalogue.json"
 FORMAT, VERSION = "geoelastic-pack", 1
 #: Regions of a pack, corners of an outline, bytes of a file: those of a `.geox` file.
 MOST_REGIONS, MOST_CORNERS, MOST_BYTES = 1000, 64, 2**29
+#: Of a drawing: as long as any JSON that devices read.
+MOST_DRAWING_BYTES = schema.JSON_BYTES
 _MOST_LOCATIONS = 2**31
 _MOST_KM = 4000.0
 #: The first digits of the digest, in a file's name.
@@ -34,9 +36,19 @@ _LINE = r"[^\x00-\x1f\x7f]*"
 
 
 @dataclass(frozen=True)
+class Drawing:
+    """Water, roads and names to be drawn with a region's map, as JSON."""
+
+    file: str
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
 class Region:
     """One map of a pack. `outline`: its corners, (lat, lon), once around. `part_of`: the map that a district was cut
-    from. `date`: when these bytes were first in the pack. `licence`: whom to name for the data."""
+    from. `date`: when these bytes were first in the pack. `licence`: whom to name for the data. `context`: what to draw
+    with it, if its map has anything."""
 
     id: str
     name: str
@@ -50,6 +62,12 @@ class Region:
     sha256: str
     date: str
     licence: str
+    context: Drawing | None
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The names of its files."""
+        return (self.file,) if self.context is None else (self.file, self.context.file)
 
     def as_dict(self) -> dict[str, Any]:
         """As the catalogue says it."""
@@ -77,9 +95,9 @@ class Catalogue:
         write_bytes(Path(folder) / CATALOGUE, content)
 
 
-def file_name(region: str, sha256: str) -> str:
+def file_name(region: str, sha256: str, kind: str = "geox") -> str:
     """The name of a region's file."""
-    return f"{region}-{sha256[:_DIGITS]}.geox"
+    return f"{region}-{sha256[:_DIGITS]}.{kind}"
 
 
 def read_catalogue(folder: str | os.PathLike[str]) -> Catalogue:
@@ -128,12 +146,28 @@ def _region(entry: Any, name: str) -> Region:
         sha256=schema.text(entry["sha256"], f"{name}.sha256", pattern="[0-9a-f]{64}"),
         date=_date(schema.text(entry["date"], f"{name}.date", pattern=r"[0-9]{4}-[0-9]{2}-[0-9]{2}"), f"{name}.date"),
         licence=schema.text(entry["licence"], f"{name}.licence", pattern=_LINE),
+        context=None if entry["context"] is None else _drawing(entry["context"], f"{name}.context"),
     )  # fmt: skip
-    if region.file != file_name(region.id, region.sha256):
-        raise FileError(
-            f"'{name}.file' must be the region's id and the first {_DIGITS} digits of its digest, with .geox"
-        )
+    _require_name(region.file, file_name(region.id, region.sha256), f"{name}.file")
+    if region.context is not None:
+        expected = file_name(region.id, region.context.sha256, "json")
+        _require_name(region.context.file, expected, f"{name}.context.file")
     return region
+
+
+def _drawing(entry: Any, name: str) -> Drawing:
+    schema.closed(entry, name, needs=tuple(Drawing.__dataclass_fields__))
+    return Drawing(
+        file=schema.text(entry["file"], f"{name}.file"),
+        bytes=schema.whole(entry["bytes"], f"{name}.bytes", 1, MOST_DRAWING_BYTES),
+        sha256=schema.text(entry["sha256"], f"{name}.sha256", pattern="[0-9a-f]{64}"),
+    )
+
+
+def _require_name(given: str, expected: str, name: str) -> None:
+    if given != expected:
+        kind = expected.rsplit(".", 1)[1]
+        raise FileError(f"'{name}' must be the region's id and the first {_DIGITS} digits of its digest, with .{kind}")
 
 
 def _corner(corner: Any, name: str) -> tuple[float, float]:

@@ -11,7 +11,7 @@ from ..errors import InputError
 from ..judge import README, verify
 from ..mechanism.geox_mechanism import load_mechanism
 from ..progress import progress_bar
-from .catalogue import CATALOGUE, Region, read_catalogue
+from .catalogue import CATALOGUE, Drawing, Region, read_catalogue
 
 __all__ = ["check_pack"]
 
@@ -28,7 +28,7 @@ def check_pack(folder: str, *, progress: bool = False) -> dict[str, Any]:
             if found := _faults(target, region):
                 faults[region.id] = found
             bar.update(k + 1, note=region.id)
-    known = {CATALOGUE, *(region.file for region in catalogue.regions)}
+    known = {CATALOGUE, *(name for region in catalogue.regions for name in region.files)}
     return {
         "ok": not faults, "pack": folder, "name": catalogue.name, "regions": len(catalogue.regions),
         "bytes": sum(region.bytes for region in catalogue.regions), "faults": faults,
@@ -37,16 +37,11 @@ def check_pack(folder: str, *, progress: bool = False) -> dict[str, Any]:
 
 
 def _faults(folder: Path, region: Region) -> list[str]:
-    path = folder / region.file
+    if faults := [fault for one in (region, region.context) if one for fault in _other_bytes(folder, one)]:
+        return faults
     try:
-        if path.stat().st_size != region.bytes:
-            return [f"its file has {path.stat().st_size} bytes, not {region.bytes}"]
-        if hashlib.sha256(path.read_bytes()).hexdigest() != region.sha256:
-            return ["its file is not the one that the catalogue names: the digests differ"]
-        mechanism = load_mechanism(path)
+        mechanism = load_mechanism(folder / region.file)
         found = verify(mechanism, require=README)
-    except OSError as error:
-        return ["its file is missing" if not path.exists() else str(error)]
     except InputError as error:
         return [str(error)]
     faults = [*found["faults"], *found["short"]]
@@ -55,3 +50,17 @@ def _faults(folder: Path, region: Region) -> list[str]:
     if (mechanism.metric.n, int(mechanism.metric.secret.sum())) != (region.locations, region.secrets):
         faults.append("it has not the locations that the catalogue states")
     return faults
+
+
+def _other_bytes(folder: Path, stated: Region | Drawing) -> list[str]:
+    """What is wrong with a file before anything in it is read."""
+    path, what = folder / stated.file, "its file" if isinstance(stated, Region) else "its drawing"
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        return [f"{what} is missing" if not path.exists() else str(error)]
+    if len(content) != stated.bytes:
+        return [f"{what} has {len(content)} bytes, not {stated.bytes}"]
+    if hashlib.sha256(content).hexdigest() != stated.sha256:
+        return [f"{what} is not the one that the catalogue names: the digests differ"]
+    return []

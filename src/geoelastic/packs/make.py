@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
+import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -31,14 +32,14 @@ from ..metric.sharpen import sharpened
 from ..opening import load
 from ..progress import progress_bar
 from ..store import write_bytes
-from .catalogue import CATALOGUE, Catalogue, Region, file_name, read_catalogue
+from .catalogue import CATALOGUE, MOST_DRAWING_BYTES, Catalogue, Drawing, Region, file_name, read_catalogue
 from .districts import districts
 
 __all__ = ["DISTRICT_KM", "MOST_LOCATIONS", "make_pack"]
 
 #: A map with more locations than this is cut into districts of this side unless it is said otherwise.
 MOST_LOCATIONS, DISTRICT_KM = 100_000, 60.0
-_OURS = re.compile(r"[a-z0-9_-]+-[0-9a-f]{12}\.geox")
+_OURS = re.compile(r"[a-z0-9_-]+-[0-9a-f]{12}\.(geox|json)")
 _CORNERS_A_SIDE = 4
 
 
@@ -83,11 +84,11 @@ def make_pack(
     if not made:
         raise CheckError("no district has enough crowd to hide anybody: ask for larger ones")
     Catalogue(name or target.resolve().name, every_days, tuple(made)).save(target)
-    kept = {region.file for region in made}
-    for path in target.glob("*.geox"):
+    kept = {name for region in made for name in region.files}
+    for path in target.iterdir():
         if path.name not in kept and _OURS.fullmatch(path.name):
             path.unlink()
-    changed = [r.id for r in made if before.get(r.id) is None or before[r.id].sha256 != r.sha256]
+    changed = [r.id for r in made if before.get(r.id) is None or before[r.id].files != r.files]
     return {
         "pack": str(target), "regions": [region.as_dict() for region in made], "changed": changed, "left_out": left_out,
         "bytes": sum(region.bytes for region in made),
@@ -142,8 +143,7 @@ def _region(cut: _Cut, folder: Path, before: Region | None, licence: str | None,
     content = _content(cut)
     digest = hashlib.sha256(content).hexdigest()
     path = folder / file_name(cut.id, digest)
-    if not path.exists() or hashlib.sha256(path.read_bytes()).hexdigest() != digest:
-        write_bytes(path, content)
+    _write(path, content, digest)
     try:
         mechanism = load_mechanism(path)
         found = verify(mechanism, require=README)
@@ -155,14 +155,34 @@ def _region(cut: _Cut, folder: Path, before: Region | None, licence: str | None,
         path.unlink(missing_ok=True)
         raise
     metric = mechanism.metric.whole()
-    same = before is not None and before.sha256 == digest
+    context = _drawing(cut, folder)
+    same = before is not None and (before.sha256, before.context) == (digest, context)
     return Region(
         id=cut.id, name=cut.name, part_of=cut.part_of, outline=_outline(metric.grid.area),
         km=(metric.grid.area.width_m / 1000, metric.grid.area.height_m / 1000), locations=metric.n,
         secrets=int(metric.secret.sum()), file=path.name, bytes=len(content), sha256=digest,
         date=before.date if before is not None and same else today.isoformat(),
-        licence=(licence if licence is not None else credit_of(metric.info))[:1000],
+        licence=(licence if licence is not None else credit_of(metric.info))[:1000], context=context,
     )  # fmt: skip
+
+
+def _write(path: Path, content: bytes, digest: str) -> None:
+    if not path.exists() or hashlib.sha256(path.read_bytes()).hexdigest() != digest:
+        write_bytes(path, content)
+
+
+def _drawing(cut: _Cut, folder: Path) -> Drawing | None:
+    """What a whole map has to draw with it; districts and maps in tiles have nothing, and it may be too much."""
+    context = _metric(cut.file).context if cut.area is None else None
+    if context is None:
+        return None
+    content = json.dumps(context.to_dict(), ensure_ascii=False, separators=(",", ":")).encode()
+    if len(content) > MOST_DRAWING_BYTES:
+        return None
+    digest = hashlib.sha256(content).hexdigest()
+    path = folder / file_name(cut.id, digest, "json")
+    _write(path, content, digest)
+    return Drawing(path.name, len(content), digest)
 
 
 def _content(cut: _Cut) -> bytes:
