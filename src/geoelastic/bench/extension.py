@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from ..mechanism import ElasticMechanism
-from ..mechanism.portable import mechanism_bytes
+from ..mechanism.geox_mechanism import mechanism_bytes
 from ..metric import build_metric
 from ..opening import load
 from ..progress import progress_bar
