@@ -59,6 +59,7 @@ OPEN = {
     "open: an element with a class of its own beside a frame in a text", "open: the same, put in as a text beside",
     "open: a frame in a list of options", "open: a frame in a list of options, chosen",
 }  # fmt: skip
+RACE = {"open: a window kept from before, on a server that has answered and says nothing"}
 #: Ways in which there is nobody to answer: a document that is gone, a kind of document that may not ask.
 SILENT = {
     "a frame that is gone", "a frame that is gone, its method on the page's own", "data:", "a worker",
@@ -171,9 +172,11 @@ def assert_reports(got: dict[str, Any], expected: tuple[float, float]) -> None:
 def test_every_way_to_ask_gives_a_report_or_nothing(somebody: Visitor, site: Site) -> None:
     """Also those that get around every script of ours: what they find is the browser's own refusal."""
     got = all_ways(somebody, site)
-    assert_reports(got, sticky_report(somebody, HERE))
-    assert set(got) >= OPEN
-    assert {name: got[name] for name in OPEN} == {name: ["error", 1] for name in OPEN}
+    report = sticky_report(somebody, HERE)
+    assert_reports(got, report)
+    for name in OPEN:
+        # the first of them is a race, which our script may win
+        assert got[name] == ["error", 1] or (name in RACE and near(got[name], report)), name
 
 
 def test_sites_that_the_browser_trusts_get_reports_by_all_but_the_open_ways(
@@ -185,7 +188,8 @@ def test_sites_that_the_browser_trusts_get_reports_by_all_but_the_open_ways(
         got = all_ways(one, site)
         assert_reports(got, sticky_report(one, HERE))
         # if one of these is closed one day, all the better: then it is none of them any more
-        assert {name for name in OPEN if any(near(place, HERE) for place in positions(got[name]))} == OPEN
+        true = {name for name in OPEN if any(near(place, HERE) for place in positions(got[name]))}
+        assert true >= OPEN - RACE
         # what the browser has allowed shows once the extension asks by itself
         one.change({"own": True})
         popup = one.popup(site.host)
