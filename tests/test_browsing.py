@@ -52,7 +52,7 @@ def test_a_week_is_the_one_that_is_known_best(metric: Metric) -> None:
 def test_two_places_cost_two_reports_and_a_fence_says_no_more_than_itself(metric: Metric) -> None:
     """By hand: a commuter has two places, so two sticky reports; of a fence nothing is seen inside."""
     week = week_of(commuter(metric), metric.grid.area, seed=1)
-    rows = {row["what_stands_between"]: row for row in browsing_rows(metric, [week], runs=8, area_km=3)}
+    rows = {row["what_stands_between"]: row for row in browsing_rows(metric, [week], runs=8, area_km=2)}
     none, exact, guard, _, fresh, sticky, fenced = rows.values()
     assert (exact["guess_off_m"], exact["found"], exact["told"]) == (0, 1.0, 140)
     assert (none["told"], none["found"]) == (0, 0.0)
@@ -74,7 +74,7 @@ def test_a_week_that_is_used_up_tells_nothing_more(metric: Metric) -> None:
     secret = np.flatnonzero(metric.secret & (metric.fence == 0))
     lat, lon = np.array([metric.latlon(int(i)) for i in rng.choice(secret, len(trace.lat))]).T
     week = week_of(Trace("two", lat, lon, trace.time_s), metric.grid.area, seed=3)
-    rows = {row["what_stands_between"]: row for row in browsing_rows(metric, [week], runs=1, area_km=3)}
+    rows = {row["what_stands_between"]: row for row in browsing_rows(metric, [week], runs=1, area_km=2)}
     sticky = rows["the extension: sticky reports"]
     assert sticky["fresh"] == WEEKLY
     assert WEEKLY <= sticky["told"] < 140
