@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,17 @@ import pytest
 import shapely
 
 import geoelastic as ge
+from geoelastic.evaluation.spread import make_squares
+from geoelastic.locations import Grid
 from geoelastic.statistics import compare, plan, prepare
-from geoelastic.statistics.information import grouped, linear_estimator
+from geoelastic.statistics.atoms import entries_of, make_atoms
+from geoelastic.statistics.counted_reports import count_reports, counted_reports
+from geoelastic.statistics.information import covariance_of, grouped, information_of, linear_estimator, merge_zones
 from geoelastic.statistics.maximum import expectation_maximisation, log_likelihood
-from geoelastic.statistics.model import make_atoms
+from geoelastic.statistics.reports import ReadReports, report_batches
 from geoelastic.statistics.scales import Tree, make_scales
 from geoelastic.statistics.zones import grid_zones, make_zones, polygon_zones
-from maps import JIT, small_mass
+from maps import JIT, PARIS, small_mass
 
 pytestmark = pytest.mark.skipif(not JIT, reason="thousands of reports a test")
 
@@ -52,12 +57,12 @@ def reports_from(mechanism: Any, survey: Any, shares: Any, n: int, seed: int) ->
 
 
 def test_the_model_is_the_mechanism_averaged_over_each_atom(metric: Any, mechanism: Any, survey: Any) -> None:
-    atoms = survey.atoms
-    for a in range(atoms.n):
-        mine = atoms.entry_atom == a
+    atom, location, shares = entries_of(metric, survey.atoms)
+    for a in range(survey.atoms.n):
+        mine = atom == a
+        assert shares[mine].sum() == pytest.approx(1)
         expected = sum(
-            share * mechanism.probabilities(int(x))
-            for x, share in zip(atoms.entry_location[mine], atoms.entry_share[mine], strict=True)
+            share * mechanism.probabilities(int(x)) for x, share in zip(location[mine], shares[mine], strict=True)
         )
         np.testing.assert_allclose(survey.matrix[a], expected, rtol=1e-9, atol=1e-15)
     np.testing.assert_allclose(survey.matrix.sum(axis=1), 1, rtol=1e-9)
@@ -69,13 +74,14 @@ def test_fenced_places_report_evenly_over_their_fence(metric: Any) -> None:
     fenced = metric.with_fences([shapely.Polygon(np.column_stack([lon, lat]))])
     survey = prepare(ge.ElasticMechanism(fenced), "grid:600")
     inside = np.flatnonzero(fenced.fence > 0)
-    held = np.isin(survey.atoms.entry_location, inside)
+    atom, location, shares = entries_of(fenced, survey.atoms)
+    held = np.isin(location, inside)
     assert held.any()
-    for a in np.unique(survey.atoms.entry_atom[held]):
-        mine = survey.atoms.entry_atom == a
+    for a in np.unique(atom[held]):
+        mine = atom == a
         expected = sum(
             share * ge.ElasticMechanism(fenced).probabilities(int(x))
-            for x, share in zip(survey.atoms.entry_location[mine], survey.atoms.entry_share[mine], strict=True)
+            for x, share in zip(location[mine], shares[mine], strict=True)
         )
         np.testing.assert_allclose(survey.matrix[a], expected, rtol=1e-9, atol=1e-15)
 
@@ -84,7 +90,7 @@ def test_likelihood_never_falls_and_ends_at_the_maximum(survey: Any) -> None:
     from scipy.optimize import minimize
 
     number = survey.atoms.zone
-    rows, held, _ = grouped(survey.matrix, survey.atoms.prior, survey.zones.xy[number], number)
+    rows, held = grouped(survey.matrix, survey.atoms.prior, number)
     rows, held = rows[:5], held[:5] / held[:5].sum()
     counts = np.random.default_rng(5).multinomial(400, rows.mean(axis=0) / rows.mean(axis=0).sum()).astype(float)
     shares, before = held, -np.inf
@@ -177,9 +183,91 @@ def test_made_up_truths_are_nearer_to_the_estimate_than_to_the_raw_histogram(
         assert np.abs(found.shares - truth).sum() <= np.abs(found.raw - truth).sum()
 
 
+def test_zones_are_merged_as_if_every_group_had_rows_of_its_own(survey: Any) -> None:
+    """Information is computed once and added up: the slow way makes the rows of the groups and starts again."""
+    zones = survey.by_zone
+    for n in (30, 300, 3000):
+        group = merge_zones(zones.information, zones.shares, zones.xy, n)
+        rows, held = grouped(zones.matrix, zones.shares, group)
+        error = np.sqrt(np.diag(linear_estimator(rows, held).covariance) / n)
+        assert held.size == 1 or np.all(error <= 0.25 * held * (1 + 1e-9))
+        part = np.array([np.where(group == g, zones.shares, 0) / held[g] for g in range(held.size)])
+        np.testing.assert_allclose(information_of(rows, held), part @ zones.information @ part.T, rtol=1e-9)
+    np.testing.assert_allclose(
+        covariance_of(zones.information, zones.shares), linear_estimator(zones.matrix, zones.shares).covariance
+    )
+
+
+def test_batches_are_counted_as_the_whole_is(mechanism: Any, survey: Any, tmp_path: Any) -> None:
+    lat, lon, _ = reports_from(mechanism, survey, survey.atoms.by_zone(survey.atoms.prior)[:-1], 400, 2)
+    parts = [ReadReports(lat[k : k + 90], lon[k : k + 90]) for k in range(0, 400, 90)]
+    some, whole = (count_reports(survey, [given], seed=1) for given in (parts, [ReadReports(lat, lon)]))
+    np.testing.assert_array_equal(some.by_part.sum(axis=0), whole.by_part.sum(axis=0))
+    np.testing.assert_array_equal(some.zones, whole.zones)
+    assert some.people.effective == 400
+    who = np.arange(400) % 150
+    names = [f"{w}" for w in who]
+    table = "\n".join(["who,lat,lon", *(f"{w},{a},{b}" for w, a, b in zip(names, lat, lon, strict=True))])
+    (tmp_path / "r.csv").write_text(table)
+    named = count_reports(survey, [report_batches(tmp_path / "r.csv", user="who")], seed=1)
+    # slowly: everybody counts once, however often they report
+    zone = survey.zones.locate(lat, lon)
+    by_zone = [sum(1 / np.sum(who == who[k]) for k in np.flatnonzero(zone == z)) for z in range(survey.zones.n)]
+    np.testing.assert_allclose(named.zones[:-1], by_zone)
+    assert named.by_part.sum() == pytest.approx(150)
+
+
+def test_very_many_people_are_put_together_without_a_bias(survey: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(4)
+    columns, zones = survey.first_column[-1], survey.zones.n + 1
+    column, zone, person = (rng.integers(0, top, 6000) for top in (columns, zones, 4000))
+    given = (columns, zones, column, zone, person, np.ones(6000))
+    apart = counted_reports(*given, seed=0).people
+    monkeypatch.setattr("geoelastic.statistics.counted_reports._MOST_ROWS", 800)
+    together = counted_reports(*given, seed=0).people
+    assert together.often.size == 800
+    assert together.effective == apart.effective
+    operator = rng.normal(size=(3, columns))
+    mean = [p.often @ p.say(operator) / p.total for p in (apart, together)]
+    np.testing.assert_allclose(*mean)
+    spread = [p.resampled(p.say(operator)).std(axis=0) for p in (apart, together)]
+    np.testing.assert_allclose(*spread, rtol=0.15)
+
+
+def test_time_shares_of_released_traces(metric: Any, mechanism: Any) -> None:
+    """People rest at one of three places; what is released of half a day tells how many at which."""
+    traces = ge.TraceMechanism(mechanism, rate=1 / 8, step_minutes=60, habit=0)
+    places = np.flatnonzero(metric.secret)[[20, 130, 200]]
+    days = [[int(places[k % 5 % 3])] * 12 for k in range(150)]
+    releases = [traces.release(day, rng=ge.SeededRandom(k)) for k, day in enumerate(days)]
+    found = ge.estimate_time(traces, releases, zones="grid:600", workers=1)
+    lat, lon = np.array([metric.latlon(int(place)) for place in places]).T
+    truth = np.bincount(found.zones.locate(lat, lon), [0.4, 0.4, 0.2], found.zones.n)
+    assert np.abs(found.shares - truth).sum() < np.abs(found.raw - truth).sum()
+    assert found.n == pytest.approx(150)
+    for wrong in ([], [7], 7):
+        with pytest.raises(ge.InputError, match="'releases' must be released traces"):
+            ge.estimate_time(traces, wrong, zones="grid:600")
+
+
+def test_squares_by_which_estimates_are_judged() -> None:
+    grid = Grid(ge.Area.around(48.8567, 2.3487, size_km=50), 500.0, 100, 100)
+    squares = make_squares(grid)
+    assert squares.zones.n == 40 * 40 + 40 * 40 - 20 * 20
+    east = np.array([-9900.0, -9900.0, 9900.0, 15_000.0])
+    places = squares.locate(*grid.area.to_latlon(east, np.array([-9900.0, -9600.0, 100.0, 100.0])))
+    one, other = (np.bincount(places[which], minlength=squares.zones.n + 1) / 2 for which in ([0, 2], [1, 3]))
+    assert squares.distance("square", 500, one, other) == pytest.approx(0.5)  # of the other one half is in the square
+    assert squares.distance("square", 4000, one, one) == 0
+    assert squares.distance("all", 1000, one, other) == pytest.approx(0.5)
+    for (way, size), number in squares.larger.items():
+        width = {"square": 20_000, "all": 40_000}[way] // size
+        assert np.unique(number[number >= 0]).size == width**2 + (way == "all")
+
+
 def test_linear_estimator_is_unbiased_for_any_truth(survey: Any) -> None:
     number = survey.atoms.zone
-    rows, held, _ = grouped(survey.matrix, survey.atoms.prior, survey.zones.xy[number], number)
+    rows, held = grouped(survey.matrix, survey.atoms.prior, number)
     linear = linear_estimator(rows, held)
     rng = np.random.default_rng(3)
     for _ in range(5):
@@ -192,25 +280,30 @@ def test_linear_estimator_is_unbiased_for_any_truth(survey: Any) -> None:
 
 
 def test_intervals_cover_as_often_as_they_say(mechanism: Any, survey: Any) -> None:
-    rng, runs, total = np.random.default_rng(11), 200, 0
-    hit = dict.fromkeys(("fisher", "robust", "bootstrap"), 0)
-    pairs = dict.fromkeys(hit, 0)
+    """Of groups, of sums and differences of two, and of changes between two periods, on 200 made-up days."""
+    rng, runs = np.random.default_rng(11), 200
+    hits: dict[tuple[str, str], list[int]] = {}
     truth = rng.dirichlet(3 * survey.atoms.by_zone(survey.atoms.prior)[:-1] * survey.zones.n + 1)
+    before = None
+
+    def look(what: str, method: str, interval: Any, value: Any) -> None:
+        low, high = interval
+        hits.setdefault((what, method), []).extend(((low <= value) & (value <= high)).tolist())
+
     for run in range(runs):
         lat, lon, _ = reports_from(mechanism, survey, truth, 5000, run)
-        found = ge.estimate(survey, (lat, lon)).groups
-        shares = np.bincount(found.of_zone[:-1], truth, found.n)
-        two = np.eye(found.n)[:-1] + np.eye(found.n)[1:]
-        for method in hit:
-            low, high = found.interval(method=method)
-            hit[method] += np.count_nonzero((low <= shares) & (shares <= high))
-            low, high = found.interval(sums=two, method=method)
-            pairs[method] += np.count_nonzero((low <= two @ shares) & (two @ shares <= high))
-        total += found.n
+        estimate = ge.estimate(survey, (lat, lon))
+        found = estimate.groups
+        shares, one = np.bincount(found.of_zone[:-1], truth, found.n), np.eye(found.n)
+        for method in ("fisher", "robust", "bootstrap"):
+            for what, sums in (("group", one), ("sum", one[:-1] + one[1:]), ("difference", one[:-1] - one[1:])):
+                look(what, method, found.interval(sums=sums, method=method), sums @ shares)
+        if run % 2:
+            look("change", "robust", compare(before, estimate).interval(), 0 * shares)
+        before = estimate
     assert found.n >= 4
-    for method in hit:
-        assert 0.93 <= hit[method] / total <= 0.97, method
-        assert 0.93 <= pairs[method] / (total - runs) <= 0.97, method
+    for key, seen in hits.items():
+        assert 0.93 <= np.mean(seen) <= 0.97, (key, np.mean(seen), len(seen))
 
 
 def test_the_best_guess_is_nearer_than_the_raw_histogram(mechanism: Any, survey: Any) -> None:
@@ -241,14 +334,32 @@ def test_two_mechanisms_at_once(metric: Any, mechanism: Any) -> None:
     truth = np.zeros(survey.zones.n)
     truth[[1, 6]] = [0.7, 0.3]
     lat, lon, _ = reports_from(mechanism, prepare(mechanism, "grid:600"), truth, 3000, 2)
-    place = metric.latlon(
-        int(survey.atoms.entry_location[survey.atoms.entry_atom == np.argmax(survey.atoms.zone == 6)][0])
-    )
+    atom, location, _ = entries_of(metric, survey.atoms)
+    place = metric.latlon(int(location[atom == np.argmax(survey.atoms.zone == 6)][0]))
     noisy = laplace.sample(*place, size=3000, rng=ge.SeededRandom(4))
     found = ge.estimate(survey, [(lat, lon), noisy])
     assert found.shares[6] == pytest.approx((0.3 + 1) / 2, abs=0.12)
     with pytest.raises(ge.InputError, match="each of 2 mechanisms"):
         ge.estimate(survey, (lat, lon))
+
+
+def test_two_maps_at_once(metric: Any, mechanism: Any) -> None:
+    """A map of other cells and mass over the same places: each report by its own map's probabilities."""
+    coarse = ge.Mass.from_array(np.random.default_rng(4).uniform(4, 20, (8, 9)), cell_m=200, origin=PARIS)
+    other = ge.ElasticMechanism(ge.build_metric(coarse, l_top=1.0, frame=0.0))
+    survey = prepare([mechanism, other], "grid:600", fine=0)
+    rows, cols = np.divmod(survey.atoms.cell, metric.grid.cols)
+    lat, lon = metric.grid.cell_to_latlon(rows, cols)
+    for a in range(survey.atoms.n):
+        mine = np.flatnonzero(survey.atoms.cell_atom == a)
+        expected = sum(
+            survey.atoms.cell_share[k] * other.probabilities(other.metric.locate(float(lat[k]), float(lon[k])))
+            for k in mine
+        )
+        np.testing.assert_allclose(survey.models[1].matrix[a], expected, rtol=1e-9, atol=1e-15)
+    small = ge.ElasticMechanism(ge.build_metric(small_mass(10, 10), l_top=1.0, frame=0.0))
+    with pytest.raises(ge.InputError, match="all places of the zones"):
+        prepare([mechanism, small], "grid:600")
 
 
 def test_planar_laplace_rows_are_its_density(metric: Any) -> None:
@@ -374,7 +485,7 @@ def test_nobody_elsewhere_unless_asked(metric: Any) -> None:
 def test_a_model_is_kept_by_content(mechanism: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     first = prepare(mechanism, "grid:600", cache=tmp_path)
     assert len(list(tmp_path.iterdir())) == 1
-    monkeypatch.setattr("geoelastic.statistics.model._elastic_matrix", None)
+    monkeypatch.setattr("geoelastic.statistics.model._matrix", None)
     np.testing.assert_array_equal(prepare(mechanism, "grid:600", cache=tmp_path).matrix, first.matrix)
     with pytest.raises(TypeError):
         prepare(mechanism, "grid:400", cache=tmp_path)
@@ -417,6 +528,8 @@ def test_command_writes_what_its_name_says(files: Any, tmp_path: Any) -> None:
     geopandas = pytest.importorskip("geopandas")
     given = (files / "town.geoelastic", "--reports", files / "reports.csv", "--zones", "grid:600")
     done = run(*given, "-o", tmp_path / "e.csv", "--picture", tmp_path / "e.png", "--cache", tmp_path / "c")
+    shown = run(*given, "-o", tmp_path / "e.html", "--truth", files / "reports.csv", "--cache", tmp_path / "c")
+    assert shown.exit_code == 0, shown.output
     assert done.exit_code == 0, done.output
     assert "3,000 people, 9 zones" in done.output
     assert (tmp_path / "e.png").read_bytes().startswith(b"\x89PNG")
@@ -424,6 +537,9 @@ def test_command_writes_what_its_name_says(files: Any, tmp_path: Any) -> None:
     assert header == "zone,raw,share,group,group_share,group_low,group_high,told_apart"
     assert len(rows) == 9
     assert sum(float(row.split(",")[2]) for row in rows) == pytest.approx(1)
+    page = (tmp_path / "e.html").read_text()
+    assert "reports 0." in page
+    assert not re.search(r"<script|<link|https?:", page)
     for name in ("e.geojson", "e.parquet", "e.tif"):
         done = run(*given, "-o", tmp_path / name, "--user-column", "user", "--cache", tmp_path / "c", "--json")
         assert done.exit_code == 0, done.output

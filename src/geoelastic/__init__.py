@@ -62,6 +62,7 @@ _EXPORTS = {
     "estimate": "statistics",
     "estimate_flows": "statistics",
     "estimate_periods": "statistics",
+    "estimate_time": "statistics",
     "evaluate": "evaluation",
     "extract": "metric.extract",
     "find_places": "fences.places",

@@ -77,6 +77,7 @@ from .sources.traces import traces_from_frame as traces_from_frame
 from .statistics import estimate as estimate
 from .statistics import estimate_flows as estimate_flows
 from .statistics import estimate_periods as estimate_periods
+from .statistics import estimate_time as estimate_time
 from .statistics import Survey as Survey
 from .tiles import build_tiles as build_tiles
 from .tiles import update_tiles as update_tiles

@@ -36,9 +36,10 @@ def command() -> None:
 @click.option("--reports", required=True, metavar="R", help="Reports: CSV, Parquet, GeoJSON or GPX.")
 @click.option("--zones", required=True, metavar="Z", help=_ZONES)
 @click.option(
-    "-o", "--output", required=True, metavar="OUT", help="The estimate: .csv, .geojson, .parquet, .tif, .png."
+    "-o", "--output", required=True, metavar="OUT", help="The estimate: .csv, .geojson, .parquet, .tif, .png, .html."
 )
-@click.option("--picture", metavar="PNG", help="Also reports, estimate and interval side by side.")
+@click.option("--picture", metavar="FILE", help="Also reports, estimate and interval side by side, .png or .html.")
+@click.option("--truth", metavar="T", help="True places, where they are known: a picture then shows them beside.")
 @click.option("--measure", default="mass", show_default=True, help="Output measure with which reports were made.")
 @click.option("--user-column", "user", help="Column with the user of each report: everybody then counts once.")
 @click.option("--lat-column", "lat", help="Column of latitudes [default: by its name].")

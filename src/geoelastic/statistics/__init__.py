@@ -5,6 +5,7 @@ from .change import Change, compare, estimate_periods
 from .estimate import Estimate, Survey, estimate, prepare
 from .flows import Flows, estimate_flows
 from .plan import Plan, plan
+from .time_shares import estimate_time
 from .zones import Zones, make_zones
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "estimate",
     "estimate_flows",
     "estimate_periods",
+    "estimate_time",
     "make_zones",
     "plan",
     "prepare",

@@ -10,8 +10,9 @@ import numpy as np
 
 from ..arrays import FloatArray
 from ..errors import InputError, require_nonnegative, require_positive
+from .counted_reports import counted_reports
 from .estimate import Estimate, Survey, fitted
-from .reports import ReadReports, read_reports
+from .reports import read_reports
 
 __all__ = ["Change", "compare", "estimate_periods"]
 
@@ -70,24 +71,26 @@ def estimate_periods(
     """
     require_positive("hours", hours)
     require_nonnegative("smooth_hours", smooth_hours)
-    read: ReadReports = read_reports(reports, user=user, time=time)
-    if not np.all(np.isfinite(read.hour)):
+    read = read_reports(reports, user=user, time=time)
+    if read.hour is None or not np.all(np.isfinite(read.hour)):
         raise InputError("estimates by time need a time for every report: name its column by 'time'")
     if daily and 24 % hours:
         raise InputError(f"'hours' must divide a day, got {hours:g}")
     clock = read.hour % 24 if daily else read.hour
     begins = np.arange(0.0, 24, hours) if daily else np.unique(np.floor(clock / hours)) * hours
-    column = survey.columns([read])
+    column, zone = survey.columns(0, read), survey.zone_numbers(read)
+    person = np.arange(len(read)) if read.person is None else read.person
     done = []
     for begin in begins:
         away = np.maximum(np.maximum(begin - clock, clock - (begin + hours)), 0.0)
         if daily:
             away = np.minimum(away, np.maximum(24 - np.abs(clock - begin - hours / 2) - hours / 2, 0.0))
         counts = np.maximum(1 - away / smooth_hours, 0) if smooth_hours else (away == 0) & (clock != begin + hours)
-        chosen = np.flatnonzero(counts)
-        if chosen.size:
-            some = read.take(chosen)
-            weight = np.asarray(counts, dtype=np.float64)[chosen]
-            fit = fitted(survey, column[chosen], some.person, seed=seed, reports=[some], weight=weight)
-            done.append((float(begin), fit))
+        some = np.flatnonzero(counts)
+        if some.size:
+            weight = counts[some] / np.bincount(person[some])[person[some]]
+            counted = counted_reports(
+                survey.first_column[-1], survey.zones.n + 1, column[some], zone[some], person[some], weight, seed=seed
+            )
+            done.append((float(begin), fitted(survey, counted)))
     return done

@@ -18,21 +18,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import BoolArray, FloatArray, IntArray
+from ..arrays import FloatArray, IntArray
 from ..errors import InputError, require_choice
 from ..metric import AnyMetric
 from ..reports.protocols import Mechanism, ReportsLocations
-from .information import grouped, linear_estimator, merge_zones
-from .maximum import FOLDS
-from .model import FINE_ATOMS, Atoms, ReportModel, make_atoms, report_model
-from .reports import ReadReports, read_reports
+from .atoms import FINE_ATOMS, Atoms, make_atoms
+from .counted_reports import CountedReports, People, count_reports
+from .information import grouped, information_of, linear_estimator, merge_zones
+from .model import Law, ReportModel, report_model
+from .reports import ReadReports, report_batches
 from .scales import Fit, Scales, make_scales, scaled_fit
 from .zones import Zones, make_zones
 
 __all__ = ["Estimate", "Groups", "Survey", "estimate", "prepare"]
 
 _METHODS = ("fisher", "robust", "bootstrap")
-_RESAMPLES = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,16 +48,19 @@ class Survey:
         """The models side by side: reports of different mechanisms are different reports."""
         return self.models[0].matrix if len(self.models) == 1 else np.hstack([m.matrix for m in self.models])
 
-    def columns(self, reports: Sequence[ReadReports]) -> IntArray:
-        """The column of each report, those of the first mechanism first."""
-        if len(reports) != len(self.models):
-            raise InputError(f"there must be reports for each of {len(self.models)} mechanisms, got {len(reports)}")
-        first = np.cumsum([0] + [model.matrix.shape[1] for model in self.models])
-        parts = [
-            begin + model.outputs(r.lat, r.lon)
-            for begin, model, r in zip(first[:-1], self.models, reports, strict=True)
-        ]
-        return np.concatenate(parts)
+    @cached_property
+    def first_column(self) -> list[int]:
+        """The first column of each mechanism's reports, and the end of the last."""
+        return [0, *np.cumsum([model.matrix.shape[1] for model in self.models]).tolist()]
+
+    def columns(self, mechanism: int, reports: ReadReports) -> IntArray:
+        """The column of each report of a mechanism."""
+        return self.first_column[mechanism] + self.models[mechanism].outputs(reports.lat, reports.lon)
+
+    def zone_numbers(self, reports: ReadReports) -> IntArray:
+        """The zone in which each report lies; elsewhere is the last."""
+        zone = self.zones.locate(reports.lat, reports.lon)
+        return np.where(zone < 0, self.zones.n, zone)
 
     @cached_property
     def scales(self) -> Scales:
@@ -71,7 +74,7 @@ class Survey:
         number = np.flatnonzero(held > 0)
         xy = np.vstack([self.zones.xy, np.full((1, 2), 1e9)])[number]  # elsewhere is far from everything
         row = np.searchsorted(number, np.where(self.atoms.zone < 0, self.zones.n, self.atoms.zone))
-        matrix, shares, _ = grouped(self.matrix, self.atoms.prior, xy[row], row)
+        matrix, shares = grouped(self.matrix, self.atoms.prior, row)
         return ByZone(number, row, xy, matrix, shares)
 
 
@@ -85,6 +88,11 @@ class ByZone:
     xy: FloatArray
     matrix: FloatArray
     shares: FloatArray
+
+    @cached_property
+    def information(self) -> FloatArray:
+        """What one report tells about the shares of the zones, by Fisher."""
+        return information_of(self.matrix, self.shares)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +153,7 @@ class Estimate:
         return np.where(alone, low[group], np.nan), np.where(alone, high[group], np.nan)
 
     @property
-    def alone(self) -> BoolArray:
+    def alone(self) -> npt.NDArray[np.bool_]:
         """Whether the reports tell each zone from all others."""
         of_zone = self.groups.of_zone
         often = np.bincount(of_zone[of_zone >= 0], minlength=self.groups.n)
@@ -166,7 +174,7 @@ class Estimate:
 
 
 def prepare(
-    mechanisms: Mechanism | Sequence[Mechanism], zones: Any, *, prior: npt.ArrayLike | None = None,
+    mechanisms: Mechanism | Sequence[Mechanism | Law], zones: Any, *, prior: npt.ArrayLike | None = None,
     elsewhere: bool = True, fine: int = FINE_ATOMS, cache: str | Path | None = None, workers: int | None = None,
     progress: bool = False, metric: AnyMetric | None = None,
 ) -> Survey:  # fmt: skip
@@ -186,7 +194,8 @@ def prepare(
 def estimate(
     mechanism: Mechanism | Sequence[Mechanism] | Survey, reports: Any, *, zones: Any = None,
     prior: npt.ArrayLike | None = None, elsewhere: bool = True,
-    user: str | None = None, metric: AnyMetric | None = None, groups_for: float | None = None, seed: int = 0,
+    user: str | None = None, lat: str | None = None, lon: str | None = None, metric: AnyMetric | None = None,
+    groups_for: float | None = None, seed: int = 0,
     cache: str | Path | None = None, workers: int | None = None, progress: bool = False,
 ) -> Estimate:  # fmt: skip
     """How people were spread over zones, from reports made by `mechanism`.
@@ -207,86 +216,32 @@ def estimate(
             metric=metric,
         )
     )  # fmt: skip
-    lists = reports if isinstance(reports, list) and len(survey.models) > 1 else [reports]
-    read = [read_reports(r, user=user) for r in lists]
-    return fitted(survey, survey.columns(read), _persons(read), seed=seed, reports=read, groups_for=groups_for)
+    several = len(survey.models) > 1
+    if several and (not isinstance(reports, list) or len(reports) != len(survey.models)):
+        raise InputError(f"there must be a list of reports for each of {len(survey.models)} mechanisms")
+    batches = [report_batches(part, user=user, lat=lat, lon=lon) for part in (reports if several else [reports])]
+    return fitted(survey, count_reports(survey, batches, seed=seed), groups_for=groups_for)
 
 
-def _persons(reports: Sequence[ReadReports]) -> IntArray:
-    """The person of each report, numbered through all tables: who is in two tables is two persons."""
-    first = np.cumsum([0] + [int(r.person.max()) + 1 for r in reports])
-    return np.concatenate([r.person + begin for r, begin in zip(reports, first[:-1], strict=True)])
-
-
-def fitted(
-    survey: Survey, column: IntArray, person: IntArray, *, seed: int, reports: Sequence[ReadReports],
-    weight: FloatArray | None = None, groups_for: float | None = None,
-) -> Estimate:  # fmt: skip
-    """The estimate from reports whose columns are known; `weight` is how much each counts [default: a person once]."""
-    _, who, often = np.unique(person, return_inverse=True, return_counts=True)
-    counted = (1.0 if weight is None else weight) / often[who]
-    part = np.random.default_rng(seed).integers(0, FOLDS, often.size)[who]
-    fit = scaled_fit(survey.matrix, column, counted, part, survey.scales)
-    shares = survey.atoms.by_zone(fit.shares)
-    zone = np.concatenate([survey.zones.locate(r.lat, r.lon) for r in reports])
-    raw = np.bincount(np.where(zone < 0, survey.zones.n, zone), counted, survey.zones.n + 1) / counted.sum()
-    people = _People.of(column, counted, who)
+def fitted(survey: Survey, counted: CountedReports, *, groups_for: float | None = None) -> Estimate:
+    """The estimate from reports that were counted."""
+    fit = scaled_fit(survey.matrix, counted.by_part, survey.scales)
+    shares, raw = survey.atoms.by_zone(fit.shares), counted.zones / counted.zones.sum()
+    people = counted.people
     groups = _groups(survey, fit, people, groups_for or people.effective)
     return Estimate(survey, shares[:-1], float(shares[-1]), raw[:-1], people.effective, fit, groups)
 
 
-def _groups(survey: Survey, fit: Fit, people: _People, n: float) -> Groups:
+def _groups(survey: Survey, fit: Fit, people: People, n: float) -> Groups:
     """Groups by public numbers; their shares by the unbiased estimator that is best at the fit."""
     zones = survey.by_zone
-    group = merge_zones(zones.matrix, zones.shares, zones.xy, n)
-    rows, held, _ = grouped(survey.matrix, np.maximum(fit.shares, 1e-12), zones.xy[zones.row], group[zones.row])
+    group = merge_zones(zones.information, zones.shares, zones.xy, n)
+    rows, held = grouped(survey.matrix, np.maximum(fit.shares, 1e-12), group[zones.row])
     linear = linear_estimator(rows, held / held.sum())
     says = people.say(linear.operator)
-    total = people.often @ people.weight
-    shares = people.often @ says / total
+    shares = people.often @ says / people.total
     away = says - people.weight[:, None] * shares
-    robust = (people.often[:, None] * away).T @ away / total**2
+    robust = (people.often[:, None] * away).T @ away / people.total**2
     of_zone = np.full(survey.zones.n + 1, -1)
     of_zone[zones.number] = group
     return Groups(of_zone, shares, linear.covariance / people.effective, robust, people.resampled(says))
-
-
-@dataclass(frozen=True, eq=False)
-class _People:
-    """Whose reports lie where, in as few rows as can be: one for each person, or, where everybody reported once, one
-    for each report that `often` people made. `entry`: (row, column, weight) of each report or kind of report."""
-
-    often: FloatArray
-    weight: FloatArray
-    entry: tuple[IntArray, IntArray, FloatArray]
-
-    @classmethod
-    def of(cls, column: IntArray, weight: FloatArray, who: IntArray) -> _People:
-        if int(who.max()) + 1 == who.size and np.all(weight == weight[0]):
-            seen, often = np.unique(column, return_counts=True)
-            one: FloatArray = np.full(seen.size, weight[0], dtype=np.float64)
-            return cls(often.astype(np.float64), one, (np.arange(seen.size), seen, one))
-        each: FloatArray = np.bincount(who, weight).astype(np.float64)
-        return cls(np.ones(each.size), each, (who, column, weight))
-
-    @property
-    def effective(self) -> float:
-        """The number of people who, each counting the same, would tell as much."""
-        return float((self.often @ self.weight) ** 2 / (self.often @ self.weight**2))
-
-    def say(self, operator: FloatArray) -> FloatArray:
-        """What each row's reports add to the shares."""
-        row, column, weight = self.entry
-        says = np.zeros((self.often.size, operator.shape[0]))
-        np.add.at(says, row, weight[:, None] * operator[:, column].T)
-        return says
-
-    def resampled(self, says: FloatArray) -> FloatArray:
-        """Shares from people drawn again with replacement (bootstrap), with seeded draws."""
-        rng, count = np.random.default_rng(1), round(self.often.sum())
-        chance = self.often / self.often.sum()
-        draws = np.empty((_RESAMPLES, says.shape[1]))
-        for k in range(_RESAMPLES):
-            chosen = rng.multinomial(count, chance).astype(np.float64)
-            draws[k] = chosen @ says / (chosen @ self.weight)
-        return draws

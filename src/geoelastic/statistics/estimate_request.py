@@ -8,13 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import FloatArray
 from ..mechanism.elastic import ElasticMechanism
 from ..mechanism.geox_mechanism import load_mechanism
 from ..metric.geox_file import is_portable
 from ..opening import load
 from .estimate import Estimate, Survey, estimate, prepare
+from .estimate_page import short_name
 from .output import estimate_rows, require_output, save_estimate
 from .plan import Plan, plan
+from .reports import read_reports
+from .zones import Zones
 
 __all__ = ["estimate_files", "plan_file"]
 
@@ -27,21 +31,27 @@ def _survey(file: str, zones: str, measure: str, **options: Any) -> Survey:
 def estimate_files(
     file: str, reports: str, zones: str, output: str, *, measure: str = "mass", user: str | None = None,
     lat: str | None = None, lon: str | None = None, elsewhere: bool = True, picture: str | None = None,
+    truth: str | None = None,
     cache: str | None = None, progress: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
     """The shares of zones in the reports of a file, written to `output`, and a summary in words."""
-    from .reports import read_reports
-
     for path in (output, picture):
         if path is not None:
             require_output(path)
-    read = read_reports(reports, user=user, lat=lat, lon=lon)
     survey = _survey(file, zones, measure, elsewhere=elsewhere, cache=cache, progress=progress)
-    found = estimate(survey, read)
+    found = estimate(survey, reports, user=user, lat=lat, lon=lon)
+    known = None if truth is None else _shares(survey.zones, truth)
     for path in (output, picture):
         if path is not None:
-            save_estimate(found, path)
+            save_estimate(found, path, truth=known)
     return _summary(found, output) | {"zones": estimate_rows(found)}
+
+
+def _shares(zones: Zones, truth: str) -> FloatArray:
+    """The shares of true places, for those who know them and want to compare."""
+    places = read_reports(truth)
+    zone = zones.locate(places.lat, places.lon)
+    return np.bincount(zone[zone >= 0], minlength=zones.n) / zone.size
 
 
 def _summary(found: Estimate, output: str) -> dict[str, Any]:
@@ -52,7 +62,7 @@ def _summary(found: Estimate, output: str) -> dict[str, Any]:
         f"{found.n:,.0f} people, {found.zones.n} zones, of which these reports tell {found.groups.n} groups apart; "
         f"the public guess counts as {found.fit.strength:g} people, which suits reports that were left out best",
         *(
-            f"  {found.groups.shares[g]:7.2%}  [{max(low[g], 0):.2%}, {high[g]:.2%}]  {_short(names[g]['zones'])}"
+            f"  {found.groups.shares[g]:7.2%}  [{max(low[g], 0):.2%}, {high[g]:.2%}]  {short_name(names[g]['zones'])}"
             for g in order
         ),
         f"written: {Path(output).name}",
@@ -62,10 +72,6 @@ def _summary(found: Estimate, output: str) -> dict[str, Any]:
         "guess": found.fit.guess, "elsewhere": found.elsewhere,
         "output": output, "text": "\n".join(lines),
     }  # fmt: skip
-
-
-def _short(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more zones"
 
 
 def plan_file(

@@ -14,8 +14,9 @@ import numpy as np
 
 from ..arrays import FloatArray
 from ..errors import InputError
+from .counted_reports import FOLDS
 from .estimate import Survey
-from .maximum import FOLDS, MOST_STEPS, out_of_patience
+from .maximum import MOST_STEPS, out_of_patience
 from .reports import read_reports
 
 __all__ = ["Flows", "estimate_flows"]
@@ -40,7 +41,7 @@ def estimate_flows(survey: Survey, origins: Any, destinations: Any, *, seed: int
     if survey.zones.n > _MOST_ZONES:
         raise InputError(f"flows need at most {_MOST_ZONES} zones, got {survey.zones.n}: use larger ones")
     zones = survey.by_zone
-    a, b = (zones.matrix[:, survey.columns([reports])].T for reports in (start, end))
+    a, b = (zones.matrix[:, survey.columns(0, reports)].T for reports in (start, end))
     begin = np.outer(zones.shares, zones.shares)
     part = np.random.default_rng(seed).integers(0, FOLDS, len(start))
     steps, found = _best_steps(a, b, part, begin), begin

@@ -16,10 +16,15 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 
-__all__ = ["LinearEstimator", "linear_estimator", "merge_zones", "relative_errors"]
+__all__ = ["LinearEstimator", "covariance_of", "grouped", "information_of", "linear_estimator", "merge_zones", "sums"]
 
 #: Zones are merged until the standard error of each group is at most this part of its public share.
 PRECISION = 0.25
+
+
+def sums(where: IntArray, values: FloatArray, least: int = 0) -> FloatArray:
+    """The sum of the values of each number, from 0 to the largest and at least `least` of them."""
+    return np.asarray(np.bincount(where, values, least), dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,47 +38,58 @@ class LinearEstimator:
 
 def linear_estimator(matrix: FloatArray, shares: FloatArray) -> LinearEstimator:
     """The unbiased linear estimator that is best at `shares` (all positive)."""
+    weighted, inverse = _weighted(matrix, shares), covariance_of(information_of(matrix, shares), shares)
+    return LinearEstimator((inverse + np.outer(shares, shares)) @ weighted, inverse)
+
+
+def information_of(matrix: FloatArray, shares: FloatArray) -> FloatArray:
+    """I = A diag(1/p) A' at the shares."""
+    return np.asarray(_weighted(matrix, shares) @ matrix.T)
+
+
+def _weighted(matrix: FloatArray, shares: FloatArray) -> FloatArray:
     predicted = shares @ matrix
-    weighted = np.divide(matrix, predicted, out=np.zeros_like(matrix), where=predicted > 0)
-    information = weighted @ matrix.T
+    return np.divide(matrix, predicted, out=np.zeros(matrix.shape), where=predicted > 0)
+
+
+def covariance_of(information: FloatArray, shares: FloatArray) -> FloatArray:
+    """The least covariance of unbiased shares from one report."""
     # scaled to 1 on the diagonal: shares of groups differ by orders of magnitude
     scale = 1 / np.sqrt(np.diag(information))
     inverse = np.linalg.pinv(information * np.outer(scale, scale), hermitian=True) * np.outer(scale, scale)
-    return LinearEstimator(inverse @ weighted, inverse - np.outer(shares, shares))
-
-
-def relative_errors(matrix: FloatArray, shares: FloatArray, n: float) -> FloatArray:
-    """Standard error of each row's share from n reports, as a part of the share."""
-    covariance = linear_estimator(matrix, shares).covariance
-    return np.asarray(np.sqrt(np.maximum(np.diag(covariance), 0) / n) / shares)
+    return np.asarray(inverse - np.outer(shares, shares))
 
 
 def merge_zones(
-    matrix: FloatArray, shares: FloatArray, xy: FloatArray, n: float, *, precision: float = PRECISION
+    information: FloatArray, shares: FloatArray, xy: FloatArray, n: float, *, precision: float = PRECISION
 ) -> IntArray:
-    """The group of each row: rows are merged, each with the nearest, until n reports tell every group's share to
-    `precision`. It depends on public numbers and on n only, never on what was reported."""
+    """The group of each zone: zones are merged, each with the nearest, until n reports tell every group's share to
+    `precision`. It depends on public numbers and on n only, never on what was reported.
+
+    A group's row is the mean of its zones' rows by their shares, so p stays as it is and I becomes P I P'.
+    """
     group = np.arange(shares.size)
     while True:
-        rows, held, middle = grouped(matrix, shares, xy, group)
+        held = sums(group, shares)
         if held.size == 1:
             return group
-        wide = relative_errors(rows, held, n) > precision
+        part = np.zeros((held.size, shares.size))
+        part[group, np.arange(shares.size)] = shares / held[group]
+        variance = np.diag(covariance_of(part @ information @ part.T, held))
+        wide = np.sqrt(np.maximum(variance, 0) / n) > precision * held
         if not wide.any():
             return group
-        group = _paired(held, middle, wide)[group]
+        group = _paired(held, part @ xy, wide)[group]
 
 
-def grouped(matrix: FloatArray, shares: FloatArray, xy: FloatArray, group: IntArray) -> tuple[Any, Any, Any]:
-    """Matrix, shares and middles of groups of rows; a group's row is the mean of its rows by their shares."""
-    count = int(group.max()) + 1
-    held = np.bincount(group, shares, count)
+def grouped(matrix: FloatArray, shares: FloatArray, group: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Matrix and shares of groups of rows; a group's row is the mean of its rows by their shares."""
+    held = sums(group, shares)
     part = shares / held[group]
-    rows = np.zeros((count, matrix.shape[1]))
+    rows = np.zeros((held.size, matrix.shape[1]))
     for k in np.argsort(group, kind="stable"):
         rows[group[k]] += part[k] * matrix[k]
-    middle = np.column_stack([np.bincount(group, part * xy[:, axis], count) for axis in (0, 1)])
-    return rows, held, middle
+    return rows, held
 
 
 def _paired(held: FloatArray, middle: FloatArray, wide: Any) -> IntArray:

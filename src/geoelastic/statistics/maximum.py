@@ -12,10 +12,8 @@ import numpy as np
 
 from ..arrays import FloatArray
 
-__all__ = ["FOLDS", "MOST_STEPS", "expectation_maximisation", "log_likelihood", "out_of_patience"]
+__all__ = ["MOST_STEPS", "expectation_maximisation", "log_likelihood", "out_of_patience"]
 
-#: Parts into which reports are divided, each left out once.
-FOLDS = 5
 MOST_STEPS = 2000
 #: A search for the best number of steps ends when the likelihood of what was left out has not risen for this share of
 #: the steps so far, and at least so many.

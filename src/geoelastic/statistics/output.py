@@ -10,20 +10,19 @@ import math
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..arrays import FloatArray
 from ..errors import InputError, MissingExtraError
 from ..figures.draw import pictures_png
 from ..figures.geotiff import write_geotiff
-from ..figures.picture import Picture
 from ..store import require_writable, write_bytes
 from ..store.atomic import writing
 from .estimate import Estimate
+from .estimate_page import estimate_page
+from .estimate_pictures import estimate_pictures
 
-__all__ = ["OUTPUT_KINDS", "estimate_pictures", "estimate_rows", "require_output", "save_estimate"]
+__all__ = ["OUTPUT_KINDS", "estimate_rows", "require_output", "save_estimate"]
 
-OUTPUT_KINDS = (".csv", ".geojson", ".parquet", ".tif", ".png")
+OUTPUT_KINDS = (".csv", ".geojson", ".parquet", ".tif", ".png", ".html")
 
 
 def require_output(path: str | Path) -> Path:
@@ -51,30 +50,9 @@ def estimate_rows(estimate: Estimate) -> list[dict[str, Any]]:
     return rows
 
 
-def estimate_pictures(estimate: Estimate, truth: FloatArray | None = None) -> list[Picture]:
-    """Raw histogram, best guess, width of the interval, and the truth if it is known: shares per square kilometre."""
-    zones = estimate.zones
-    km2 = zones.cells * (zones.grid.cell_m / 1000) ** 2
-    low, high = estimate.groups.interval()
-    of_zone = estimate.groups.of_zone[:-1]
-    group_km2 = np.bincount(np.maximum(of_zone, 0), km2 * (of_zone >= 0), estimate.groups.n)
-    wide = ((high - low) / 2 / np.where(group_km2 > 0, group_km2, np.inf))[of_zone]
-    shown = [("Reports as they are", estimate.raw / km2), ("Estimate", estimate.shares / km2)]
-    shown += [("Half the 95 % interval, by group", np.where(of_zone >= 0, wide, np.nan))]
-    if truth is not None:
-        shown.append(("Truth", truth / km2))
-    top = max(float(np.nanmax(values)) for _, values in shown)
-    return [
-        Picture(
-            zones.grid, _painted(estimate, values), title, "share of people per km²", log=True, low=top / 3000,
-            high=top, note=f"{estimate.n:,.0f} people" if title == "Estimate" else "",
-        )
-        for title, values in shown
-    ]  # fmt: skip
-
-
 def save_estimate(estimate: Estimate, path: str | Path, *, truth: FloatArray | None = None) -> None:
-    """Write an estimate as .csv, .geojson, .parquet (GeoParquet), .tif (shares per square kilometre) or .png."""
+    """Write an estimate as .csv, .geojson, .parquet (GeoParquet), .tif (shares per square kilometre), .png, or .html (a
+    page that needs nothing else)."""
     target = require_output(path)
     kind = target.suffix.lower()
     if kind == ".csv":
@@ -90,13 +68,10 @@ def save_estimate(estimate: Estimate, path: str | Path, *, truth: FloatArray | N
         _write_parquet(estimate, target)
     elif kind == ".tif":
         write_geotiff(estimate_pictures(estimate)[1], target)
+    elif kind == ".html":
+        write_bytes(target, estimate_page(estimate, truth=truth).encode())
     else:
         write_bytes(target, pictures_png(estimate_pictures(estimate, truth)))
-
-
-def _painted(estimate: Estimate, values: FloatArray) -> FloatArray:
-    label = estimate.zones.label
-    return np.where(label >= 0, values[label], np.nan)
 
 
 def _geojson(estimate: Estimate) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import numpy as np
 from ..arrays import FloatArray, IntArray
 from ..errors import require_positive
 from .estimate import Survey
-from .information import grouped, linear_estimator, merge_zones
+from .information import covariance_of, grouped, linear_estimator, merge_zones
 
 __all__ = ["Plan", "plan"]
 
@@ -33,9 +33,9 @@ def plan(survey: Survey, people: float, *, precision: float = 0.25) -> Plan:
     """What can be told about the zones of a survey from the reports of so many people."""
     require_positive("people", people)
     zones = survey.by_zone
-    variance = np.maximum(np.diag(linear_estimator(zones.matrix, zones.shares).covariance), 0)
-    group = merge_zones(zones.matrix, zones.shares, zones.xy, people, precision=precision)
-    merged, shares, _ = grouped(zones.matrix, zones.shares, zones.xy, group)
+    variance = np.maximum(np.diag(covariance_of(zones.information, zones.shares)), 0)
+    group = merge_zones(zones.information, zones.shares, zones.xy, people, precision=precision)
+    merged, shares = grouped(zones.matrix, zones.shares, group)
     spread = np.sqrt(np.maximum(np.diag(linear_estimator(merged, shares).covariance), 0) / people)
     # E|error| of a normal error is sqrt(2/pi) of its deviation
     distance = 0.5 * float(np.sqrt(2 / np.pi * variance / people).sum())

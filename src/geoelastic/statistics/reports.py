@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports as statistics read them: where, by whom, when."""
+"""Reports as statistics read them: where, by whom, when; a file in batches, whatever its size."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,25 +15,33 @@ from ..arrays import FloatArray, IntArray
 from ..errors import InputError
 from ..sources.streams import KEEP_ALL, open_stream
 
-__all__ = ["ReadReports", "read_reports"]
+__all__ = ["ReadReports", "read_reports", "report_batches"]
+
+Columns = tuple[npt.NDArray[Any] | None, npt.NDArray[Any] | None]
 
 
 @dataclass(frozen=True, eq=False)
 class ReadReports:
-    """Places in degrees; `person`: a number for each person (all different where nobody is named); `hour`: hours since
-    the epoch, NaN where unknown."""
+    """Places in degrees; `person`: a number for each person, None where nobody is named and so everybody another;
+    `hour`: hours since the epoch, None where unknown."""
 
     lat: FloatArray
     lon: FloatArray
-    person: IntArray
-    hour: FloatArray
+    person: IntArray | None = None
+    hour: FloatArray | None = None
 
     def __len__(self) -> int:
         return int(self.lat.size)
 
-    def take(self, chosen: Any) -> ReadReports:
-        """Some of the reports."""
-        return ReadReports(self.lat[chosen], self.lon[chosen], self.person[chosen], self.hour[chosen])
+    @classmethod
+    def joined(cls, parts: Sequence[ReadReports]) -> ReadReports:
+        """The reports of several batches of one table."""
+
+        def one(name: str) -> Any:
+            arrays = [getattr(part, name) for part in parts]
+            return None if arrays[0] is None else np.concatenate(arrays)
+
+        return parts[0] if len(parts) == 1 else cls(one("lat"), one("lon"), one("person"), one("hour"))
 
 
 def read_reports(
@@ -43,50 +51,60 @@ def read_reports(
 
     `user` and `time` name the columns that say whose a report is and when it was made.
     """
-    if isinstance(source, ReadReports):
-        return source
+    return ReadReports.joined(list(report_batches(source, user=user, time=time, lat=lat, lon=lon)))
+
+
+def report_batches(
+    source: Any, *, user: str | None = None, time: str | None = None, lat: str | None = None, lon: str | None = None
+) -> Iterator[ReadReports]:
+    """The same batch by batch: of a file that is larger than memory, no more than a batch is held."""
+    numbers: dict[str, int] = {}
+    found = False
+    for part_lat, part_lon, (whose, when) in _tables(source, user, time, lat, lon):
+        found = True
+        yield _checked(part_lat, part_lon, whose, when, numbers)
+    if not found:
+        raise InputError(f"{Path(source).name}: there must be at least one report, got none")
+
+
+def _tables(
+    source: Any, user: str | None, time: str | None, lat: str | None, lon: str | None
+) -> Iterator[tuple[FloatArray, FloatArray, Columns]]:
     if isinstance(source, str | Path):
-        return _from_file(source, user, time, lat, lon)
-    if hasattr(source, "columns") or hasattr(source, "schema"):
+        for batch in open_stream(source, lat=lat, lon=lon, keep=(KEEP_ALL,)).batches():
+            missing = next((n for n in (user, time) if n is not None and n not in batch.rest.column_names), None)
+            if missing is not None:
+                known = ", ".join(batch.rest.column_names) or "none"
+                raise InputError(f"{Path(source).name}: there is no column {missing!r}; the columns are {known}")
+            whose, when = (None if n is None else np.array(batch.rest.column(n).to_pylist()) for n in (user, time))
+            yield batch.lat, batch.lon, (whose, when)
+    elif hasattr(source, "columns") or hasattr(source, "schema"):
         from ..reports.frames import open_frame
 
         places = open_frame(source, lat=lat, lon=lon).latlon()
-        columns = {name: np.asarray(source[name]) for name in (user, time) if name is not None}
-        return _checked(*places, columns.get(user or ""), columns.get(time or ""))
-    if isinstance(source, Sequence) and len(source) == 2:
+        whose, when = (None if n is None else np.asarray(source[n]) for n in (user, time))
+        yield *places, (whose, when)
+    elif isinstance(source, Sequence) and len(source) == 2:
         lats, lons = (np.asarray(part, dtype=np.float64) for part in source)
-        return _checked(lats, lons, None, None)
-    raise InputError(f"'reports' must be a file, a table or arrays (lat, lon), got {type(source).__name__}")
+        yield lats, lons, (None, None)
+    else:
+        raise InputError(f"'reports' must be a file, a table or arrays (lat, lon), got {type(source).__name__}")
 
 
-def _from_file(source: str | Path, user: str | None, time: str | None, lat: str | None, lon: str | None) -> ReadReports:
-    batches = list(open_stream(source, lat=lat, lon=lon, keep=(KEEP_ALL,)).batches())
-    if not batches:
-        raise InputError(f"{Path(source).name}: there must be at least one report, got none")
-    columns: list[npt.NDArray[Any] | None] = []
-    for name in (user, time):
-        if name is not None and name not in batches[0].rest.column_names:
-            known = ", ".join(batches[0].rest.column_names) or "none"
-            raise InputError(f"{Path(source).name}: there is no column {name!r}; the columns are {known}")
-        parts = None if name is None else [np.array(b.rest.column(name).to_pylist(), dtype=object) for b in batches]
-        columns.append(None if parts is None else np.concatenate(parts))
-    lats, lons = (np.concatenate([getattr(b, axis) for b in batches]) for axis in ("lat", "lon"))
-    return _checked(lats, lons, *columns)
-
-
-def _checked(
-    lat: FloatArray, lon: FloatArray, user: npt.NDArray[Any] | None, time: npt.NDArray[Any] | None
-) -> ReadReports:
+def _checked(lat: FloatArray, lon: FloatArray, user: Any, time: Any, numbers: dict[str, int]) -> ReadReports:
     if lat.shape != lon.shape or lat.ndim != 1 or not lat.size:
         raise InputError("'reports' must be at least one place, as many latitudes as longitudes")
     if not np.all(np.isfinite(lat) & np.isfinite(lon)):
-        raise InputError(f"every report must have a place: {np.count_nonzero(~np.isfinite(lat))} have none")
-    person = np.arange(lat.size) if user is None else np.unique(user.astype(str), return_inverse=True)[1]
-    hour = np.full(lat.size, np.nan)
+        lost = np.count_nonzero(~(np.isfinite(lat) & np.isfinite(lon)))
+        raise InputError(f"every report must have a place: {lost} have none")
+    person = hour = None
+    if user is not None:
+        names, where = np.unique(user.astype(str), return_inverse=True)
+        person = np.array([numbers.setdefault(name, len(numbers)) for name in names.tolist()], np.int64)[where]
     if time is not None:
         try:
             hour = np.array([np.datetime64(str(t).replace("Z", "").replace("+00:00", ""), "s") for t in time])
             hour = hour.astype(np.float64) / 3600
         except ValueError:
             raise InputError("the column of times must hold times such as 2024-05-01T14:00:00 (UTC)") from None
-    return ReadReports(lat, lon, person.astype(np.int64), hour)
+    return ReadReports(lat, lon, person, hour)

@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from .maximum import FOLDS
-from .model import Atoms
+from .atoms import Atoms
+from .information import sums
+from .model import LARGE
 
 __all__ = ["Fit", "Scales", "Tree", "make_scales", "scaled_fit"]
 
@@ -30,8 +31,6 @@ STRENGTHS = (30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03)
 _SHIFTS = ((0.0, 0.0), (0.618, 0.482), (0.236, 0.964), (0.854, 0.446))
 #: A fit ends when a step moves less than this share of people, or after so many steps; a trial is shorter.
 _STILL, _MOST_STEPS, _TRIAL_STEPS = 2e-4, 300, 40
-#: Beyond so many entries single precision is enough: reports are far fewer than 10^7.
-_LARGE = 10_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +55,7 @@ class Tree:
         """What part of its parent each node is, by a guess of the pieces, level by level."""
         found, held = [], guess
         for parent in self.parent:
-            above = _sums(parent, held)
+            above = sums(parent, held)
             found.append(held / above[parent])
             held = above
         return found
@@ -65,7 +64,7 @@ class Tree:
         """The shares of pieces that are most likely if `counts` people were in each and divisions have their prior."""
         held = [counts]
         for parent in self.parent:
-            held.append(_sums(parent, held[-1]))
+            held.append(sums(parent, held[-1]))
         shares: FloatArray = np.ones(1)
         for k in range(len(self.parent) - 1, -1, -1):
             parent, seen = self.parent[k], strength * (len(self.parent) - k) ** 2
@@ -76,14 +75,10 @@ class Tree:
         """The logarithm of the prior's density, up to a constant."""
         total, held = 0.0, shares
         for k, (parent, part) in enumerate(zip(self.parent, parts, strict=True)):
-            above = _sums(parent, held)
+            above = sums(parent, held)
             total += strength * (len(self.parent) - k) ** 2 * float(part @ np.log(held / above[parent]))
             held = above
         return total
-
-
-def _sums(parent: IntArray, values: FloatArray) -> FloatArray:
-    return np.asarray(np.bincount(parent, values), dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,14 +115,12 @@ def _tree(middle: FloatArray, side: float, shift: FloatArray) -> Tree:
     return Tree(tuple(parent))
 
 
-def scaled_fit(matrix: FloatArray, column: IntArray, weight: FloatArray, part: IntArray, scales: Scales) -> Fit:
-    """Shares from reports (a column and a weight each); `part`: which of `FOLDS` parts each report belongs to, all of
-    one person to the same."""
-    seen, where = np.unique(column, return_inverse=True)
-    exact = matrix.shape[0] * seen.size <= _LARGE
+def scaled_fit(matrix: FloatArray, by_part: FloatArray, scales: Scales) -> Fit:
+    """Shares from the weight of the reports of each column, by the part of the people that is left out together."""
+    seen = np.flatnonzero(by_part.sum(axis=0))
+    by_part, counts = by_part[:, seen], by_part.sum(axis=0)[seen]
+    exact = matrix.shape[0] * seen.size <= LARGE
     narrow = np.ascontiguousarray(matrix[:, seen], dtype=np.float64 if exact else np.float32)
-    by_part = np.array([np.bincount(where, weight * (part == k), seen.size) for k in range(FOLDS)])
-    counts = by_part.sum(axis=0)
     held_out = _trials(narrow, by_part, counts, scales)
     guess, strength = max(held_out, key=lambda key: held_out[key])
     start = np.tile(scales.guesses[guess], (len(scales.trees), 1))
