@@ -23,7 +23,7 @@ from ._common import geo_command, show_progress
 @click.option(
     "--whole",
     is_flag=True,
-    help="scale: also 25 million cells. tightness: also sums over all of the real Paris. statistics: a million reports.",
+    help="scale: also 25 million cells. tightness: also sums over all of the real Paris. statistics: a million more.",
 )
 @click.option(
     "--seams", is_flag=True, help="scale: also a city both ways, in tiles and in one piece: errors at seams, a table."
