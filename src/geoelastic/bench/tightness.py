@@ -5,8 +5,8 @@ Three builds of each map, all of them certified: `without ascent`; the `default`
 found as plainly as can be, by `sums over all of the map` from every location in every pass, which is quadratic. Ratios
 are means of m(B_l)/req(l), over places and over people; errors are those of sharpened reports by mass, at the same
 places drawn by mass. The extracts lie in the folder GEOELASTIC_DATA (``../shared/data`` if not set) and are read by
-the recipe `paper`; a map that is not there is left out. `whole`: sums over all of the real Paris as well, half an hour
-of processor time; a `folder` keeps what was built of it.
+the recipe `paper`; a map that is not there is left out. `whole`: sums over all of the real Paris as well, which take
+longer than all the rest; a `folder` keeps what was built of it.
 """
 
 from __future__ import annotations
