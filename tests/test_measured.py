@@ -203,6 +203,15 @@ def test_a_page_cannot_show_what_is_not_recorded(docs: Path) -> None:
         pages.filled("<!-- measured: sums/none --><!-- end -->", record.read_record(docs))
 
 
+def test_what_is_noted_stays_until_it_is_recorded(docs: Path) -> None:
+    page = docs / "page.md"
+    page.write_text("<!-- measured: sums/sum noted -->3 m, last year<!-- end -->\n", encoding="utf-8")
+    geoelastic("bench", "--pages", "--docs", docs)
+    assert "3 m, last year" in page.read_text(encoding="utf-8")
+    geoelastic("bench", "sums", "--write", "--docs", docs)
+    assert page.read_text(encoding="utf-8") == "<!-- measured: sums/sum -->4 m<!-- end -->\n"
+
+
 def test_nothing_is_recorded_without_being_asked_or_nowhere(docs: Path) -> None:
     geoelastic("bench", "sums", "--docs", docs)
     assert not (docs / "measured").exists()

@@ -115,13 +115,14 @@ def _run(name: str, progress: bool, given: Mapping[str, Any], docs: Path | None)
     function = module.run
     known = signature(function).parameters
     given = {key: value for key, value in given.items() if value not in (None, False)}
-    usual = getattr(module, "RECORDED", {}) if docs is not None else {}
+    usual = getattr(module, "RECORDED", {}) if docs is not None and "map_file" not in given else {}
     options = {key: value for key, value in (usual | given).items() if key in known}
     began, clock = circumstances(docs or Path()), stopwatch()
     result: dict[str, Any] = function(progress=progress, **options)
     if docs is not None:
         # folders are this machine's business, switches and numbers belong to the command
         switches = [f"--{key}" for key, value in options.items() if value is True]
+        switches += ["--map FILE"] * ("map_file" in options)
         switches += [f"--{key.removesuffix('_km')} {value:g}" for key, value in options.items() if _is_number(value)]
         keep(docs, name, result, command=" ".join(["geoelastic bench", name, *switches]), began=began, took=clock())
     return result

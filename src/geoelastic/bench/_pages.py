@@ -8,7 +8,8 @@ A place of a page is marked by comments, in a line or around lines of their own:
     <!-- measured: limit/gap -->1.08<!-- end -->      one of its `parts`, and nothing else
 
 What stands between them is written anew from the record, or says that there is none yet. A page that says anything
-else fails a test.
+else fails a test. A place that is marked as *noted*, `measured: NAME noted`, keeps what an earlier run printed until
+there is a record.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ __all__ = ["Summaries", "filled", "measured_page", "write_pages"]
 #: By the name of a measurement: what it was about, what we set out for, and what its rows say, a line each.
 Summaries = Mapping[str, Callable[[list[dict[str, Any]]], list[tuple[str, str, str]]]]
 
-_PLACE = re.compile(r"(<!-- measured: ([\w-]+)(?:/([\w-]+))? -->)(.*?)(<!-- end -->)", re.DOTALL)
+_PLACE = re.compile(r"(<!-- measured: ([\w-]+)(?:/([\w-]+))?( noted)? -->)(.*?)(<!-- end -->)", re.DOTALL)
 _HEAD = """<!-- Written by geoelastic bench from docs/measured/*.json: run a measurement with --write, do not edit. -->
 
 # What was measured
@@ -60,8 +61,11 @@ def filled(text: str, record: Mapping[str, dict[str, Any]], page: str = "the pag
     """A page with its marked places written anew."""
 
     def place(match: re.Match[str]) -> str:
-        opening, name, part, _, closing = match.groups()
+        opening, name, part, noted, _, closing = match.groups()
         entry = record.get(name)
+        if noted and (entry is None or "noted" in entry):
+            return match.group()
+        opening = opening.replace(" noted -->", " -->")
         if entry is None or "noted" in entry:
             return f"{opening}*not recorded yet: `geoelastic bench {name} --write`*{closing}"
         if part is None:

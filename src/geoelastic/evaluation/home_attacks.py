@@ -20,7 +20,7 @@ from ..metric import AnyMetric
 from ..randomness import SeededRandom
 from ..traces import Habit, TraceMechanism
 from .attacks import outcome_rows
-from .elastic_channel import mechanism_channel
+from .elastic_channel import reporting_channel
 from .homes import home_fence, home_prior
 from .prior import Prior
 from .study_areas import StudyArea
@@ -50,7 +50,7 @@ class HomeScene:
     @classmethod
     def of(cls, metric: AnyMetric, prior: Prior) -> HomeScene:
         mechanism = ElasticMechanism(metric)
-        channel = mechanism_channel(mechanism, prior)
+        channel = reporting_channel(metric, prior)
         rows = outcome_rows(channel, np.arange(channel.n_inputs))
         with np.errstate(divide="ignore"):
             logs = np.log(rows)
