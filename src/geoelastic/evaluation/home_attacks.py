@@ -173,7 +173,7 @@ def _traced(table: _AttackTable, scene: HomeScene, homes: IntArray, nights: int,
             with np.errstate(divide="ignore"):
                 found[mark].append(scene.judge(np.log(spread[owner[scene.prior.cell]]), home))
     for mark in marks:
-        table.add("traced: nights of six hours at home", f"{mark} nights", found[mark])
+        table.add("traced: nights of six hours at home", f"{mark} night{'s' * (mark > 1)}", found[mark])
 
 
 def _work(table: _AttackTable, scene: HomeScene, cases: int, reports: Sequence[int], seed: int) -> None:
