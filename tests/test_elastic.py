@@ -8,6 +8,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import geoelastic as ge
 from geoelastic.fences import disc
@@ -83,6 +85,17 @@ def test_lazy_draws_give_every_location_exactly_its_stretch_of_the_line(output, 
             assert int(mechanism.sample(source, rng=rng)[0]) == z
             if point > Fraction(known, 2**scale):
                 assert rng.scale >= scale
+
+
+@given(st.lists(st.integers(0, 50), max_size=60), st.integers(0, 20), st.integers(0, 20))
+def test_a_part_of_the_order_is_sorted_in_place(numbers, before, after):
+    from geoelastic._kernels.sampling import _sort
+
+    part = np.array(numbers, np.int32)
+    first = min(before, part.size)
+    last = max(first, part.size - after)
+    _sort(part, first, last)
+    assert part.tolist() == numbers[:first] + sorted(numbers[first:last]) + numbers[last:]
 
 
 def test_a_dart_beyond_the_line_is_thrown_again():

@@ -57,6 +57,8 @@ def radius(weights: Weights) -> int:
 
 def groups_of(part: Part, weights: Weights, places: IntArray, rows: Sequence[IntArray]) -> list[Group]:
     """Groups of all `places` (of one part), those with many rows first as centres; rows[k]: rows of places[k]."""
+    if len(places) == 1:  # there is nobody to share with, and nothing to compile
+        return [Group(int(places[0]), [(int(places[0]), 0, rows[0])])]
     graph = part.graph
     counts = np.array([len(mine) for mine in rows])
     order = np.argsort(-counts, kind="stable")
