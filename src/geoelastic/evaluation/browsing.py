@@ -85,7 +85,7 @@ def browsing_rows(
     found: dict[str, list[list[dict[str, float]]]] = {}
     for k, week in enumerate(weeks):
         tell(f"person {k + 1} of {len(weeks)}")
-        person = _Person.of(metric, week, area_km)
+        person = _Surfer.of(metric, week, area_km)
         played = [person.play(seed + 1000 * k + run) for run in range(runs)]
         for name in played[0]:
             found.setdefault(name, []).append([one[name] for one in played])
@@ -105,14 +105,14 @@ def _means(people: list[list[dict[str, float]]]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Person:
+class _Surfer:
     week: Week
     scene: HomeScene
     fenced: HomeScene
     home: int
 
     @classmethod
-    def of(cls, metric: Metric, week: Week, area_km: float) -> _Person:
+    def of(cls, metric: Metric, week: Week, area_km: float) -> _Surfer:
         grid = metric.grid
         middle = np.round(week.home / _LATTICE_M) * _LATTICE_M
         lat, lon = grid.area.to_latlon(*middle)

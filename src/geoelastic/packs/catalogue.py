@@ -19,7 +19,16 @@ from typing import Any
 from ..errors import FileError
 from ..store import schema, write_bytes
 
-__all__ = ["CATALOGUE", "FORMAT", "Catalogue", "Drawing", "Region", "file_name", "parse_catalogue", "read_catalogue"]
+__all__ = [
+    "CATALOGUE",
+    "FORMAT",
+    "Catalogue",
+    "Region",
+    "RegionDrawing",
+    "file_name",
+    "parse_catalogue",
+    "read_catalogue",
+]
 
 CATALOGUE = "catalogue.json"
 FORMAT, VERSION = "geoelastic-pack", 1
@@ -36,7 +45,7 @@ _LINE = r"[^\x00-\x1f\x7f]*"
 
 
 @dataclass(frozen=True)
-class Drawing:
+class RegionDrawing:
     """Water, roads and names to be drawn with a region's map, as JSON."""
 
     file: str
@@ -62,7 +71,7 @@ class Region:
     sha256: str
     date: str
     licence: str
-    context: Drawing | None
+    context: RegionDrawing | None
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -155,9 +164,9 @@ def _region(entry: Any, name: str) -> Region:
     return region
 
 
-def _drawing(entry: Any, name: str) -> Drawing:
-    schema.closed(entry, name, needs=tuple(Drawing.__dataclass_fields__))
-    return Drawing(
+def _drawing(entry: Any, name: str) -> RegionDrawing:
+    schema.closed(entry, name, needs=tuple(RegionDrawing.__dataclass_fields__))
+    return RegionDrawing(
         file=schema.text(entry["file"], f"{name}.file"),
         bytes=schema.whole(entry["bytes"], f"{name}.bytes", 1, MOST_DRAWING_BYTES),
         sha256=schema.text(entry["sha256"], f"{name}.sha256", pattern="[0-9a-f]{64}"),

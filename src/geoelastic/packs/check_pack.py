@@ -11,7 +11,7 @@ from ..errors import InputError
 from ..judge import README, verify
 from ..mechanism.geox_mechanism import load_mechanism
 from ..progress import progress_bar
-from .catalogue import CATALOGUE, Drawing, Region, read_catalogue
+from .catalogue import CATALOGUE, Region, RegionDrawing, read_catalogue
 
 __all__ = ["check_pack"]
 
@@ -52,7 +52,7 @@ def _faults(folder: Path, region: Region) -> list[str]:
     return faults
 
 
-def _other_bytes(folder: Path, stated: Region | Drawing) -> list[str]:
+def _other_bytes(folder: Path, stated: Region | RegionDrawing) -> list[str]:
     """What is wrong with a file before anything in it is read."""
     path, what = folder / stated.file, "its file" if isinstance(stated, Region) else "its drawing"
     try:

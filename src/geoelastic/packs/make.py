@@ -32,7 +32,7 @@ from ..metric.sharpen import sharpened
 from ..opening import load
 from ..progress import progress_bar
 from ..store import write_bytes
-from .catalogue import CATALOGUE, MOST_DRAWING_BYTES, Catalogue, Drawing, Region, file_name, read_catalogue
+from .catalogue import CATALOGUE, MOST_DRAWING_BYTES, Catalogue, Region, RegionDrawing, file_name, read_catalogue
 from .districts import districts
 
 __all__ = ["DISTRICT_KM", "MOST_LOCATIONS", "make_pack"]
@@ -171,7 +171,7 @@ def _write(path: Path, content: bytes, digest: str) -> None:
         write_bytes(path, content)
 
 
-def _drawing(cut: _Cut, folder: Path) -> Drawing | None:
+def _drawing(cut: _Cut, folder: Path) -> RegionDrawing | None:
     """What a whole map has to draw with it; districts and maps in tiles have nothing, and it may be too much."""
     context = _metric(cut.file).context if cut.area is None else None
     if context is None:
@@ -182,7 +182,7 @@ def _drawing(cut: _Cut, folder: Path) -> Drawing | None:
     digest = hashlib.sha256(content).hexdigest()
     path = folder / file_name(cut.id, digest, "json")
     _write(path, content, digest)
-    return Drawing(path.name, len(content), digest)
+    return RegionDrawing(path.name, len(content), digest)
 
 
 def _content(cut: _Cut) -> bytes:

@@ -17,7 +17,7 @@ from ..arrays import FloatArray, IntArray
 from ..errors import InputError
 from .information import sums
 
-__all__ = ["FOLDS", "CountedReports", "People", "count_reports", "counted_reports"]
+__all__ = ["FOLDS", "CountedReports", "Reporters", "count_reports", "counted_reports"]
 
 #: Parts into which people are divided, each left out once.
 FOLDS = 5
@@ -27,7 +27,7 @@ _MOST_ROWS = 20_000
 
 
 @dataclass(frozen=True, eq=False)
-class People:
+class Reporters:
     """Whose reports lie where, in as few rows as can be: one for each person (or handful, of very many), or, where
     everybody reported once, one for each report that `often` people made. `entry`: (row, column, weight) of each report
     or kind of report; `effective`: how many people, each counting the same, would tell as much."""
@@ -66,7 +66,7 @@ class CountedReports:
 
     by_part: FloatArray
     zones: FloatArray
-    people: People
+    people: Reporters
 
 
 def count_reports(survey: Any, sources: Iterable[Iterable[Any]], *, seed: int) -> CountedReports:
@@ -102,7 +102,7 @@ def _anonymous(by_part: FloatArray, raw: FloatArray) -> CountedReports:
     seen = np.flatnonzero(counts)
     one = np.ones(seen.size)
     return CountedReports(
-        by_part, raw, People(counts[seen], one, (np.arange(seen.size), seen, one), float(counts.sum()))
+        by_part, raw, Reporters(counts[seen], one, (np.arange(seen.size), seen, one), float(counts.sum()))
     )
 
 
@@ -118,5 +118,5 @@ def counted_reports(
     effective = float(each.sum() ** 2 / (each**2).sum())
     row = who if count <= _MOST_ROWS else rng.integers(0, _MOST_ROWS, count)[who]
     held = sums(row, weight)
-    people = People(np.ones(held.size), held, (row, column, weight), effective)
+    people = Reporters(np.ones(held.size), held, (row, column, weight), effective)
     return CountedReports(by_part, sums(zone, weight, zones), people)

@@ -23,7 +23,7 @@ from ..errors import InputError, require_choice
 from ..metric import AnyMetric
 from ..reports.protocols import Mechanism, ReportsLocations
 from .atoms import FINE_ATOMS, Atoms, make_atoms
-from .counted_reports import CountedReports, People, count_reports
+from .counted_reports import CountedReports, Reporters, count_reports
 from .information import grouped, information_of, linear_estimator, merge_zones
 from .model import Law, ReportModel, report_model
 from .reports import ReadReports, report_batches
@@ -232,7 +232,7 @@ def fitted(survey: Survey, counted: CountedReports, *, groups_for: float | None 
     return Estimate(survey, shares[:-1], float(shares[-1]), raw[:-1], people.effective, fit, groups)
 
 
-def _groups(survey: Survey, fit: Fit, people: People, n: float) -> Groups:
+def _groups(survey: Survey, fit: Fit, people: Reporters, n: float) -> Groups:
     """Groups by public numbers; their shares by the unbiased estimator that is best at the fit."""
     zones = survey.by_zone
     group = merge_zones(zones.information, zones.shares, zones.xy, n)
