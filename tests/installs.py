@@ -29,7 +29,7 @@ assert 48 < lat < 49, lat
 """
 MODULES = {
     "core": "geoelastic.cli", "osm": "osmium, opening_hours", "postgis": "psycopg", "geo": "geopandas, pyogrio",
-    "h3": "h3", "raster": "rasterio", "plot": "matplotlib", "traces": "sklearn, gpxpy",
+    "h3": "h3", "raster": "rasterio", "plot": "matplotlib", "traces": "sklearn",
     "service": "geoelastic.service.app", "scale": "distributed, fsspec",
     "bridges": "opendp, movingpandas", "all": "geoelastic.cli",
 }  # fmt: skip

@@ -74,13 +74,13 @@ def test_refusals(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="no such file"):
         read_checkins(tmp_path / "none.txt")
     (tmp_path / "a.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(InputError, match="no column lat or latitude or y"):
+    with pytest.raises(InputError, match="name the columns with latitude and longitude"):
         read_checkins(tmp_path / "a.csv")
     (tmp_path / "three.csv").write_text("1,2,3\n")
-    with pytest.raises(InputError, match="without a header"):
+    with pytest.raises(InputError, match="name the columns with latitude and longitude"):
         read_checkins(tmp_path / "three.csv")
     (tmp_path / "bad.parquet").write_bytes(b"not parquet")
-    with pytest.raises(FileError, match="not a Parquet file"):
+    with pytest.raises(FileError, match="not a whole Parquet file"):
         read_checkins(tmp_path / "bad.parquet")
     (tmp_path / "bad.csv.gz").write_bytes(b"\x1f\x8b broken")
     with pytest.raises(FileError, match=r"bad\.csv\.gz"):

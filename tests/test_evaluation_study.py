@@ -40,7 +40,7 @@ from geoelastic.evaluation.real_maps import AS_IN_THE_PAPER
 from geoelastic.evaluation.reproduce import TODAY, reproduce
 from geoelastic.evaluation.study import AreaStudy, Study, five_numbers, run_study
 from geoelastic.evaluation.study_areas import PAPER_AREAS, StudyArea, read_areas
-from geoelastic.evaluation.study_stages import Stages, digest_of, plain
+from geoelastic.evaluation.study_stages import Stages, plain
 from geoelastic.evaluation.utility import measure_utility
 from geoelastic.fences import disc
 from geoelastic.mass import Mass, mass_from_quality
@@ -173,7 +173,7 @@ def test_stages_are_found_by_content_and_nothing_else(tmp_path: Path) -> None:
     Stages(tmp_path).run("a stage", {"x": 1, "y": 3}, compute)
     Stages(tmp_path).run("another stage", {"x": 1, "y": 2}, compute)
     assert len(calls) == 3
-    assert digest_of({"a": (1, 2)}) == digest_of({"a": np.array([1, 2])})
+    assert plain({"a": (1, 2)}) == plain({"a": np.array([1, 2])})
     assert plain({1: np.float64(2)}) == {"1": 2.0}
 
 

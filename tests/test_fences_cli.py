@@ -86,9 +86,9 @@ def test_fences_in_use_are_kept_as_they_are(traces: Path, tmp_path: Path) -> Non
 
 
 BAD = {
-    "empty.csv": ("", "empty.csv is empty"),
+    "empty.csv": ("", "empty.csv: the table is empty"),
     "one.csv": ("lat,lon,time\n1,2,3\n", "at least two fixes to show a stay, got 1"),
-    "columns.csv": ("a,b,c\n1,2,3\n", "must have the columns lat, lon and time"),
+    "columns.csv": ("a,b,c\n1,2,3\n", "name the columns with latitude and longitude"),
     "drive.csv": ("lat,lon,time\n" + "".join(f"1,{2 + k / 100},{k * 60}\n" for k in range(50)), "no stay"),
     "once.csv": ("lat,lon,time\n" + "".join(f"1,2,{k * 600}\n" for k in range(50)), "no recurrent place"),
     "people.csv": (

@@ -176,7 +176,7 @@ def test_what_is_not_a_fence(source, message):
 def test_a_file_that_is_not_json(tmp_path):
     path = tmp_path / "f.geojson"
     path.write_bytes(b"\xff\xfe nothing")
-    with pytest.raises(FileError, match=r"f\.geojson must be a GeoJSON file"):
+    with pytest.raises(FileError, match=r"f\.geojson: not a whole GeoJSON file"):
         read_fences(path)
 
 

@@ -132,7 +132,7 @@ def test_cities_of_the_command_line(tmp_path: Path) -> None:
         read_city("nowhere.geojson")
     for content in ("no json", "[1]"):
         (tmp_path / "x.geojson").write_text(content)
-        with pytest.raises(FileError, match="not a GeoJSON file"):
+        with pytest.raises(FileError, match="not a whole GeoJSON file"):
             read_city(str(tmp_path / "x.geojson"))
 
 

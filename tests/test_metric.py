@@ -220,21 +220,21 @@ def test_bad_options_are_refused(options):
 
 @pytest.mark.jit  # three builds of 144 cells, so that there are passes to stop between
 def test_a_stopped_paper_build_goes_on_to_the_identical_file(tmp_path, monkeypatch):
-    from geoelastic.metric import checkpoint
+    from geoelastic.metric import paper
 
-    monkeypatch.setattr(checkpoint, "_EVERY_S", 0.0)
+    monkeypatch.setattr(paper, "_EVERY_S", 0.0)
     mass, path = small_mass(12, 12, low=0.01, high=0.05), tmp_path / "build.checkpoint"
     whole = ge.build_metric(mass, method="paper", l_top=1.0)
     passes = []
 
-    def stop_after_two(self, state, original=checkpoint.Checkpoint.write):
+    def stop_after_two(self, state, original=paper.Checkpoint.write):
         original(self, state)
         passes.append(state.passes)
         if len(passes) == 2:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoint.Checkpoint, "write", stop_after_two)
+        patch.setattr(paper.Checkpoint, "write", stop_after_two)
         with pytest.raises(KeyboardInterrupt):
             ge.build_metric(mass, method="paper", l_top=1.0, checkpoint=path)
     assert path.exists()
@@ -246,26 +246,15 @@ def test_a_stopped_paper_build_goes_on_to_the_identical_file(tmp_path, monkeypat
 
 
 def test_a_checkpoint_of_other_inputs_is_not_used(tmp_path, monkeypatch):
-    from geoelastic.metric import checkpoint
+    from geoelastic.metric import paper
 
-    monkeypatch.setattr(checkpoint, "_EVERY_S", 0.0)
-    monkeypatch.setattr(checkpoint.Checkpoint, "done", lambda self: None)
+    monkeypatch.setattr(paper, "_EVERY_S", 0.0)
+    monkeypatch.setattr(paper.Checkpoint, "done", lambda self: None)
     path = tmp_path / "build.checkpoint"
     ge.build_metric(small_mass(seed=1), method="paper", l_top=0.8, checkpoint=path)
     other = ge.build_metric(small_mass(seed=2), method="paper", l_top=0.8, checkpoint=path)
     fresh = ge.build_metric(small_mass(seed=2), method="paper", l_top=0.8)
     assert [list(a) for a in other.graph.edges()] == [list(a) for a in fresh.graph.edges()]
-
-
-@pytest.mark.jit  # 288 cells: submaps must be larger than what their locations reach
-def test_submaps_merged_and_run_again_give_a_metric_that_holds():
-    mass = small_mass(16, 18, low=0.1)
-    metric = ge.build_metric(mass, method="paper", l_top=0.7, submaps=2)
-    assert metric.certificate["ok"]
-    plain = ge.build_metric(mass, method="paper", l_top=0.7)
-    assert metric.certificate["ratio"]["mean"] < 2 * plain.certificate["ratio"]["mean"]
-    with pytest.raises(ge.InputError, match="submaps"):
-        ge.build_metric(mass, method="paper", layout="adaptive", submaps=2)
 
 
 def test_the_euclidean_metric_is_a_metric_and_never_exceeds_epsilon_times_distance():

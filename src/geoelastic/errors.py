@@ -22,20 +22,9 @@ import reprlib
 from collections.abc import Iterable
 
 __all__ = [
-    "CheckError",
-    "FileError",
-    "FrameError",
-    "GeoelasticError",
-    "InputError",
-    "MassError",
-    "MissingExtraError",
-    "OutsideError",
-    "require_choice",
-    "require_count",
-    "require_latlon",
-    "require_nonnegative",
-    "require_positive",
-]
+    "CheckError", "FileError", "FrameError", "GeoelasticError", "InputError", "MassError", "MissingExtraError",
+    "OutsideError", "require_choice", "require_count", "require_latlon", "require_nonnegative", "require_positive",
+]  # fmt: skip
 
 
 class GeoelasticError(Exception):

@@ -10,8 +10,6 @@ is complete the stages are removed.
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 import os
 import re
 import shutil
@@ -26,12 +24,15 @@ from . import __version__
 from .area import Area
 from .errors import CheckError, FileError, InputError, require_choice, require_count, require_latlon, require_positive
 from .levels import LN2
-from .mass import Linear, Mass, Quadratic, Requirement, Step, mass_from_quality, read_city
+from .mass import Mass, Requirement, mass_from_quality, read_city
+from .mass.requirement import REQUIREMENTS
 from .quality import Quality, load_quality, load_recipe, quality_from_source, save_quality
 from .quality.synthetic import PARIS
 from .sources.osm import OSM_SUFFIXES
 from .sources.postgis import is_postgres
 from .store import require_writable
+from .store.digest import digest, file_digest
+from .store.kept import kept
 
 if TYPE_CHECKING:
     from .context import Context
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
     from .tiles import Engine
 
 __all__ = ["Config", "make_mass", "run"]
-
-_REQUIREMENTS = {"quadratic": Quadratic, "linear": Linear, "step": Step}
 
 
 class _Columns(TypedDict):
@@ -98,7 +97,7 @@ class Config:
                 require_positive(name, getattr(self, name))
         if self.workers is not None:
             require_count("workers", self.workers)
-        require_choice("requirement", self.requirement, _REQUIREMENTS)
+        require_choice("requirement", self.requirement, [kind for kind in REQUIREMENTS if kind != "custom"])
         require_positive("l_star", self.l_star)
 
     @property
@@ -129,7 +128,7 @@ class Config:
 
     def make_requirement(self) -> Requirement:
         """The requirement object that `requirement` and `l_star` name."""
-        kind = _REQUIREMENTS[self.requirement]
+        kind: Any = REQUIREMENTS[self.requirement]  # the first entry of each is its level
         made: Requirement = kind(self.l_star)
         return made
 
@@ -204,7 +203,7 @@ def _build(config: Config, mass: Mass, work: Path, *, progress: bool) -> Metric:
 
 
 def _sharpened(config: Config, metric: Metric, work: Path, *, progress: bool) -> Metric:
-    from .metric.sharpen_kept import sharpen_kept
+    from .metric.sharpen import sharpen_kept
 
     try:
         return sharpen_kept(metric, work / "heights.part", workers=config.workers, progress=progress)
@@ -310,7 +309,7 @@ def _mass_from_npy(config: Config) -> Mass:
         cells = np.load(path, allow_pickle=False)
     except (ValueError, EOFError, OSError):
         raise FileError(f"{path}: not an array of numpy, or truncated") from None
-    info = {"source": path.name, "sha256": _digest(path), "config": config.public()}
+    info = {"source": path.name, "sha256": file_digest(path), "config": config.public()}
     return Mass.from_array(cells, cell_m=config.cell_m, origin=config.center, info=info)
 
 
@@ -319,15 +318,14 @@ def _quality(config: Config, work: Path | None, *, progress: bool) -> Quality:
         raise InputError("a made-up map takes no recipe")
     key = None if work is None or config.source.startswith("synthetic:") else _key("quality", config)
     stage = None if work is None or key is None else work / f"quality-{key}.parquet"
-    if stage is not None and stage.is_file():
-        return load_quality(stage)
-    quality = quality_from_source(
-        config.source, config.area, config.cell_m, config.recipe, at=config.at, progress=progress, **config.columns
+    return kept(
+        stage,
+        load_quality,
+        lambda: quality_from_source(
+            config.source, config.area, config.cell_m, config.recipe, at=config.at, progress=progress, **config.columns
+        ),
+        save_quality,
     )
-    if stage is not None:
-        stage.parent.mkdir(exist_ok=True)
-        save_quality(quality, stage)
-    return quality
 
 
 def _key(stage: str, config: Config) -> str | None:
@@ -341,9 +339,7 @@ def _key(stage: str, config: Config) -> str | None:
     named = [config.source, config.recipe] + ([config.city, *config.fences] if stage == "metric" else [])
     files = [name for name in named if name is not None and Path(name).is_file()]
     files += [inner for name in files if name.endswith(".toml") for inner in _files_of_recipe(name)]
-    contents = [_digest(Path(name)) for name in files]
-    text = json.dumps([stage, __version__, inputs, contents], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return digest([stage, __version__, inputs, [file_digest(name) for name in files]])
 
 
 def _files_of_recipe(path: str) -> list[str]:
@@ -351,11 +347,6 @@ def _files_of_recipe(path: str) -> list[str]:
     recipe = load_recipe(path)
     tables = [layer.file for layer in recipe.layers] + [recipe.prior.file if recipe.prior else None]
     return [table.path for table in tables if table is not None and Path(table.path).is_file()]
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _shown(source: str) -> str:

@@ -19,8 +19,7 @@ from .verify import verify
 
 __all__ = [
     "LEVEL_UNITS", "MASS_UNITS", "README", "Account", "CheckError", "Cost", "Elastic", "FileError", "FrameError",
-    "GeoelasticError", "InputError", "KeyedRandom", "Ledger", "Metric", "OutsideError", "RandomSource",
-    "ReplayRandom", "Report", "SeededRandom", "Sticky", "SystemRandom", "load_key", "new_key", "uniform_below",
-    "updating", "verify",
+    "GeoelasticError", "InputError", "KeyedRandom", "Ledger", "Metric", "OutsideError", "RandomSource", "ReplayRandom",
+    "Report", "SeededRandom", "Sticky", "SystemRandom", "load_key", "new_key", "uniform_below", "updating", "verify",
 ]  # fmt: skip
 __version__ = "0.1.0"

@@ -161,6 +161,17 @@ class Ledger:
         pure = (reports + math.fsum(width for width, _ in blocks)) * level
         return Cost(reports, level, pure, total, rho_to_epsilon(total, delta), delta)
 
+    def summary(self, user: str | None, level: float, *, delta: float = DELTA, hours: int | None = None) -> Any:
+        """A row for each user (or for one): counts of reports, and what those of the last `hours` (or all) cost."""
+        since = None if hours is None else this_hour() - hours
+        rows = []
+        for name in [user] if user is not None else sorted(self.users):
+            accounts = self.accounts(name).values()
+            counts = {kind: sum(getattr(account, kind) for account in accounts) for kind in ("repeated", "fenced")}
+            cost = self.cost(name, level, delta=delta, since=since).as_dict()
+            rows.append({"user": name, "fresh": cost["reports"], **counts, **cost})
+        return rows
+
     def level_within(self, user: str, budget: float, *, delta: float = DELTA) -> float:
         """The largest distance at which places are within `budget` of this user; infinite before the first report."""
         one = self.cost(user, 1.0, delta=delta)

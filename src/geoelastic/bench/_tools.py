@@ -27,17 +27,9 @@ from ..opening import load
 from ..quality import synthetic_quality
 
 __all__ = [
-    "Spawned",
-    "Timed",
-    "chosen_map",
-    "data_folder",
-    "markdown",
-    "peak_gb",
-    "spawn",
-    "synthetic_mass",
-    "timed",
+    "Spawned", "Timed", "chosen_map", "data_folder", "markdown", "peak_gb", "spawn", "synthetic_mass", "timed",
     "warm_up",
-]
+]  # fmt: skip
 
 Value = TypeVar("Value")
 #: greater Paris, as in the paper

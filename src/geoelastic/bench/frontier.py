@@ -21,11 +21,12 @@ from ..evaluation.frontier import Mechanism, area_rows, baselines, equal_utility
 from ..evaluation.prior import Prior, prior_from_checkins
 from ..evaluation.real_maps import RealData
 from ..evaluation.study_areas import PAPER_AREAS, StudyArea
-from ..evaluation.study_stages import METRIC, Stages, file_digest
+from ..evaluation.study_stages import METRIC, Stages
 from ..metric import Metric
 from ..metric.sharpen import sharpen
 from ..opening import load
 from ..progress import progress_bar
+from ..store.digest import file_digest
 from ._tools import data_folder, markdown
 
 __all__ = ["run", "summary"]

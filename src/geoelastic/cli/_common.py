@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-__all__ = ["DEGREES", "LATLON", "emit", "geo_command", "show_progress"]
+__all__ = ["DEGREES", "LATLON", "PLACE_COLUMNS", "emit", "geo_command", "show_progress", "with_options"]
 
 
 class _LatLon(click.ParamType):  # type: ignore[type-arg]
@@ -51,8 +51,40 @@ class _Degrees(click.ParamType):  # type: ignore[type-arg]
 LATLON, DEGREES = _LatLon(), _Degrees()
 
 
-def geo_command(**settings: Any) -> Callable[[Callable[..., Any]], click.Command]:
+#: Of every command that reads tables of places.
+PLACE_COLUMNS = (
+    click.option("--lat-column", metavar="COLUMN", help="Latitudes of a table [default: by its name]."),
+    click.option("--lon-column", metavar="COLUMN", help="Longitudes of a table [default: by its name]."),
+)
+
+
+def with_options(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Several options as one decorator, in their order."""
+    return lambda function: functools.reduce(lambda made, option: option(made), reversed(options), function)
+
+
+class _Grouped(click.Command):
+    """A command whose help has its options under headings; those under none come last."""
+
+    def __init__(self, *args: Any, groups: dict[str, tuple[str, ...]], **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self._groups = groups
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        rows = {str(p.name): row for p in self.get_params(ctx) if (row := p.get_help_record(ctx)) is not None}
+        for heading, names in self._groups.items():
+            with formatter.section(heading):
+                formatter.write_dl([rows.pop(name) for name in names])
+        with formatter.section("Other options"):
+            formatter.write_dl(list(rows.values()))
+
+
+def geo_command(
+    *, groups: dict[str, tuple[str, ...]] | None = None, **settings: Any
+) -> Callable[[Callable[..., Any]], click.Command]:
     """A click command with --json, --progress and --traceback whose function returns what is to be printed.
+
+    `groups`: headings of its help, with the names of the parameters under each.
 
     The function returns a dict. With --json it is printed as one JSON object; otherwise its "text" entry is printed if
     it has one, else one "key: value" line an entry. `_exits` says how errors end.
@@ -80,7 +112,8 @@ def geo_command(**settings: Any) -> Callable[[Callable[..., Any]], click.Command
             if result and result.get("ok") is False:
                 sys.exit(1)
 
-        command: click.Command = click.command(**settings)(wrapper)
+        more = settings if groups is None else {"cls": _Grouped, "groups": groups} | settings
+        command: click.Command = click.command(**more)(wrapper)
         return command
 
     return decorate

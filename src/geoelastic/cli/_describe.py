@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..mechanism import ElasticMechanism
     from ..metric import AnyMetric
 
-__all__ = ["certificate_lines", "describe", "proved_line", "relief_line"]
+__all__ = ["describe", "relief_line", "verdict_lines"]
 
 
 def describe(subject: AnyMetric | ElasticMechanism, path: Path) -> dict[str, Any]:
@@ -73,7 +73,7 @@ def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     lat, lon = facts["center"]
     width, height = facts["size_km"]
     requirement = {name: value for name, value in facts["requirement"].items() if not isinstance(value, list)}
-    certificate = _as_stated(certificate_lines, facts["certificate"])
+    certificate = _as_stated(_certificate_lines, facts["certificate"])
     redrawn = " on a cartogram" if facts["cartogram"] else ""
     lines = [
         ("file", f"{facts['file']} ({facts['bytes'] / 1000:,.0f} kB)"),
@@ -97,6 +97,14 @@ def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     else:
         lines.append(("sharpened", "NO: reports use half of each distance and err about twice as much as they need to"))
     return lines
+
+
+def verdict_lines(found: dict[str, Any]) -> list[str]:
+    """What `verify` found, or the proved checker."""
+    if "claim" not in found:
+        return [_proved_line(found)]
+    relief = [relief_line(found["relief"])] if "relief" in found else []
+    return [found["claim"], *_certificate_lines(found | {"ok": not found["faults"]}), *relief]
 
 
 def _as_stated(lines: Callable[[Any], list[Any]], said: Any) -> list[Any]:
@@ -123,7 +131,7 @@ def relief_line(relief: dict[str, Any]) -> str:
     )
 
 
-def certificate_lines(certificate: dict[str, Any]) -> list[str]:
+def _certificate_lines(certificate: dict[str, Any]) -> list[str]:
     """What was checked and what came out, in a few lines."""
     ratio, fences = certificate["ratio"], certificate["fences"]
     lines = [
@@ -143,7 +151,7 @@ def certificate_lines(certificate: dict[str, Any]) -> list[str]:
     return lines
 
 
-def proved_line(said: dict[str, Any]) -> str:
+def _proved_line(said: dict[str, Any]) -> str:
     """What the proved checker says of a metric."""
     parts = ", ".join(f"{part} {'yes' if said[part] else 'NO'}" for part in ("graph", "requirement", "reports"))
     table = {True: "follows from its recipe", False: "does NOT follow from its recipe", None: "is taken as it is"}

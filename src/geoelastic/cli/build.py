@@ -9,12 +9,24 @@ from typing import Any
 
 import click
 
-from ._common import LATLON, geo_command, show_progress
+from ._common import LATLON, PLACE_COLUMNS, geo_command, show_progress, with_options
 from ._describe import describe
 from ._types import LEVEL
 
+_GROUPS = {
+    "Source and area": (
+        "center", "size_km", "height_km", "cell_m", "recipe", "at", "lat_column", "lon_column", "weight_column",
+        "context",
+    ),
+    "How private": (
+        "r_small_m", "r_large_m", "city", "requirement", "l_star", "l_from", "l_top", "frame", "fences", "sharpen"
+    ),
+    "How it is built": ("method", "layout", "cartogram", "strategy", "literal", "workers"),
+    "In tiles": ("tile", "cluster", "update", "resume"),
+}  # fmt: skip
 
-@geo_command(short_help="Build a metric from a map source and check it.")
+
+@geo_command(groups=_GROUPS, short_help="Build a metric from a map source and check it.")
 @click.argument("source")
 @click.option("--center", type=LATLON, help="Centre of the area.")
 @click.option(
@@ -30,8 +42,7 @@ from ._types import LEVEL
 @click.option(
     "--at", metavar="TIME", help="Local time for opening hours: a name of the recipe, 'Tue 14:00', or a date."
 )
-@click.option("--lat-column", metavar="COLUMN", help="Latitudes of a table [default: by its name].")
-@click.option("--lon-column", metavar="COLUMN", help="Longitudes of a table [default: by its name].")
+@with_options(*PLACE_COLUMNS)
 @click.option("--weight-column", metavar="COLUMN", help="What a row of a table is worth [default: 1].")
 @click.option(
     "--r-small",
@@ -47,8 +58,9 @@ from ._types import LEVEL
 )
 @click.option("--city", metavar="REGION", help="LAT,LON,RADIUS_M or a GeoJSON file [default: where quality is].")
 @click.option(
-    "--requirement", type=click.Choice(["quadratic", "linear", "step"]), default="quadratic", show_default=True
-)
+    "--requirement", default="quadratic", show_default=True, metavar="KIND",
+    help="How the crowd grows with the level: quadratic, linear or step.",
+)  # fmt: skip
 @click.option("--l-star", type=LEVEL, default="ln2", show_default=True, help="Level of one unit of mass.")
 @click.option("--l-from", type=LEVEL, help="Level from which the requirement is enforced [default: 0.35; paper: 0].")
 @click.option("--l-top", type=LEVEL, help="Level up to which it is enforced [default: ln6].")

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ._common import geo_command, show_progress
+from ._common import PLACE_COLUMNS, geo_command, show_progress, with_options
 
 _ZONES = "grid:METRES, leaves:COUNT, h3:RESOLUTION or a GeoJSON file of polygons."
 
@@ -33,7 +33,7 @@ def command() -> None:
 
 @geo_command(name="run", short_help="The estimate; 'run' may be left out.")
 @click.argument("file", metavar="MAP")
-@click.option("--reports", required=True, metavar="R", help="Reports: CSV, Parquet, GeoJSON or GPX.")
+@click.option("--reports", required=True, metavar="R", help="Reports: any table that `sanitize` reads.")
 @click.option("--zones", required=True, metavar="Z", help=_ZONES)
 @click.option(
     "-o", "--output", required=True, metavar="OUT", help="The estimate: .csv, .geojson, .parquet, .tif, .png, .html."
@@ -42,8 +42,7 @@ def command() -> None:
 @click.option("--truth", metavar="T", help="True places, where they are known: a picture then shows them beside.")
 @click.option("--measure", default="mass", show_default=True, help="Output measure with which reports were made.")
 @click.option("--user-column", "user", help="Column with the user of each report: everybody then counts once.")
-@click.option("--lat-column", "lat", help="Column of latitudes [default: by its name].")
-@click.option("--lon-column", "lon", help="Column of longitudes [default: by its name].")
+@with_options(*PLACE_COLUMNS)
 @click.option("--elsewhere/--no-elsewhere", default=True, show_default=True, help="People may be outside all zones.")
 @click.option("--cache", metavar="DIR", help="Keep the model of the map's reports here, by content.")
 def run(file: str, reports: str, zones: str, output: str, **options: Any) -> dict[str, Any]:

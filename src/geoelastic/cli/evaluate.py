@@ -7,12 +7,12 @@ from typing import Any
 
 import click
 
-from ._common import geo_command, show_progress
+from ._common import PLACE_COLUMNS, geo_command, show_progress, with_options
 
 
 @geo_command(short_help="Compare mechanisms under Bayesian adversaries on check-ins.")
 @click.argument("file")
-@click.option("--checkins", metavar="FILE", help="SNAP, Foursquare, CSV or Parquet check-ins.")
+@click.option("--checkins", metavar="FILE", help="SNAP, Foursquare, or any table that `sanitize` reads.")
 @click.option("--traces", multiple=True, metavar="TRACES", help="Evaluate released traces on these instead.")
 @click.option("--days", type=click.IntRange(min=2), help="Traces: at most this many days per person [default: all].")
 @click.option(
@@ -30,11 +30,12 @@ from ._common import geo_command, show_progress
     "--count", type=click.Choice(["visits", "checkins"]), default="visits", show_default=True,
     help="Count a user at a place once, or every check-in.",
 )  # fmt: skip
+@with_options(*PLACE_COLUMNS)
 @click.option("--workers", type=int, default=2, show_default=True, metavar="N", help="Threads.")
 @click.option("-o", "--output", required=True, metavar="DIR", help="Folder for tables, figures and the report.")
 def command(
     file: str, checkins: str | None, traces: tuple[str, ...], days: int | None, commuters: int, areas: str | None,
-    format_: str, count: str, workers: int, output: str,
+    format_: str, count: str, lat_column: str | None, lon_column: str | None, workers: int, output: str,
 ) -> dict[str, Any]:  # fmt: skip
     """The paper's evaluation of the metric in FILE: tables, figures and an HTML report in DIR.
 
@@ -46,12 +47,12 @@ def command(
     if (checkins is None) == (not traces):
         raise click.UsageError("give either --checkins or --traces")
     if checkins is None:
-        return _traces(file, traces, output, days=days, commuters=commuters)
+        return _traces(file, traces, output, most_days=days, commuters=commuters, lat=lat_column, lon=lon_column)
     from ..evaluation import evaluate, mechanism_rows, read_areas
 
     done = evaluate(
         file, checkins, output, areas=None if areas is None else read_areas(areas), format=format_, count=count,
-        workers=workers, progress=show_progress(),
+        lat=lat_column, lon=lon_column, workers=workers, progress=show_progress(),
     )  # fmt: skip
     rows = mechanism_rows(done["result"])
     return {
@@ -62,14 +63,12 @@ def command(
     }
 
 
-def _traces(file: str, traces: tuple[str, ...], output: str, *, days: int | None, commuters: int) -> dict[str, Any]:
+def _traces(file: str, traces: tuple[str, ...], output: str, **options: Any) -> dict[str, Any]:
     from ..evaluation.traces.trace_report import evaluate_traces, report_lines
     from ..mechanism import ElasticMechanism
     from ..opening import load
 
-    done = evaluate_traces(
-        ElasticMechanism(load(file)), traces, output, most_days=days, commuters=commuters, progress=show_progress()
-    )
+    done = evaluate_traces(ElasticMechanism(load(file)), traces, output, progress=show_progress(), **options)
     return done | {"text": "\n".join([*report_lines(done)[1:], f"report: {done['files']['report']}"])}
 
 

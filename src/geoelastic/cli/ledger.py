@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 from ..levels import LN2
-from ..metric import AnyMetric
 from ._common import LATLON, geo_command
 from ._types import HOURS, LEVEL
 
@@ -32,19 +31,13 @@ def show(ledger: str, user: str | None, level: float, hours: int | None, delta: 
     """Show the reports in LEDGER (.json or .parquet) and what they cost: the smaller of the pure bound (n d) and the
     concentrated one (zCDP, except with probability delta), which both hold. With --json: both.
     """
-    from ..accounts.ledger import Ledger, this_hour
+    from ..accounts.ledger import Ledger
     from ..errors import FileError
 
     book = Ledger.load(ledger)
     if not book.users:
         raise FileError(f"{ledger}: there is no ledger with reports in it")
-    since = None if hours is None else this_hour() - hours
-    rows = []
-    for name in [user] if user is not None else sorted(book.users):
-        accounts = book.accounts(name)
-        counts = {k: sum(getattr(a, k) for a in accounts.values()) for k in ("repeated", "fenced")}
-        cost = book.cost(name, level, delta=delta, since=since).as_dict()
-        rows.append({"user": name, "fresh": cost["reports"], **counts, **cost})
+    rows = book.summary(user, level, delta=delta, hours=hours)
     head = f"{'user':<16}{'fresh':>7}{'repeated':>10}{'fenced':>8}{'cost':>9}  bound"
     lines = [
         f"{r['user']:<16}{r['fresh']:>7}{r['repeated']:>10}{r['fenced']:>8}{r['best']:>9.2f}  {r['bound']}"
@@ -86,33 +79,9 @@ def map_(file: str, at: tuple[float, float], output: str, level: float, delta: f
     """Draw, on the map of FILE, the places that somebody who has seen all reports can still not tell from yours by more
     than a level.
     """
-    from ..figures import save_picture
-    from ..figures.ledger_map import ledger_map
-    from ..figures.save import require_picture_path
-    from ..opening import load
+    from ..figures.ledger_map import ledger_map_request
 
-    require_picture_path(output)
-    metric = load(file)
-    number, exponent = _count(metric, **count)
-    picture, figures = ledger_map(
-        metric, metric.locate_secret(*at), reports=number, budget=level, delta=delta, exponent=exponent
-    )
-    save_picture(picture, output)
-    return {**figures, "output": output, "text": f"{picture.title}: {picture.note}\n{output}"}
-
-
-def _count(metric: AnyMetric, *, reports: int | None, ledger: str | None, user: str) -> tuple[int, float]:
-    from ..accounts.accounting import HALF
-    from ..accounts.ledger import Ledger
-    from ..errors import InputError
-    from ..release.named_mechanism import account_of
-
-    if (reports is None) == (ledger is None):
-        raise InputError("give either --reports or --ledger")
-    if ledger is None:
-        return int(reports or 0), HALF
-    account = account_of(Ledger.load(ledger), metric, user)
-    return account.fresh, account.exponent
+    return ledger_map_request(file, at, output, level=level, delta=delta, **count)
 
 
 for _part in (show, cost_of, map_):

@@ -8,13 +8,21 @@ from typing import Any
 import click
 
 from ..levels import LN2
-from ._common import DEGREES, geo_command, show_progress
+from ._common import DEGREES, PLACE_COLUMNS, geo_command, show_progress, with_options
 from ._types import HOURS, LEVEL
 
 _GUARD = ("low", "medium", "high")
 
 
-@geo_command(short_help="Report a place, or a table of places, with privacy.")
+_GROUPS = {
+    "One place, or a table": ("lat", "lon", "source", "output", "lat_column", "lon_column", "user_column", "keep"),
+    "How it is reported": ("kind", "measure", "remap", "sticky_key", "fresh", "outside", "seed"),
+    "Planar Laplace": ("epsilon", "error_m", "guard"),
+    "What it costs": ("ledger", "user", "budget", "per_hours", "budget_level"),
+}
+
+
+@geo_command(groups=_GROUPS, short_help="Report a place, or a table of places, with privacy.")
 @click.argument("file", required=False)
 @click.option("--lat", type=DEGREES, help="Latitude of one place.")
 @click.option("--lon", type=DEGREES, help="Longitude of one place.")
@@ -46,8 +54,7 @@ _GUARD = ("low", "medium", "high")
     show_default=True,
     help="What to do with places that are missing, outside the map or in its frame.",
 )
-@click.option("--lat-column", help="Column of latitudes [default: by its name].")
-@click.option("--lon-column", help="Column of longitudes [default: by its name].")
+@with_options(*PLACE_COLUMNS)
 @click.option("--user-column", help="Column with the user of each row, for --sticky and --ledger.")
 @click.option("--keep", multiple=True, help="Keep this column although it may reveal the place; '*' keeps all.")
 @click.option("--ledger", metavar="LEDGER", help="Count the reports in this file (.json or .parquet) before release.")

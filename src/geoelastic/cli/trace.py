@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from ..levels import LN2
-from ._common import LATLON, geo_command, show_progress
+from ._common import LATLON, PLACE_COLUMNS, geo_command, show_progress, with_options
 from ._types import HOURS, LEVEL
 
 
@@ -40,7 +40,7 @@ class _Time(click.ParamType):  # type: ignore[type-arg]
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
-_OPTIONS = (
+_mechanism_options = with_options(
     click.option(
         "--rate", type=_Number(), default="1/2", show_default=True, help="Cost of an hour, per unit of level."
     ),
@@ -52,12 +52,12 @@ _OPTIONS = (
     ),
     click.option("--measure", default="mass", show_default=True, help="Output measure (mass, uniform, mass^GAMMA)."),
 )
-
-
-def _mechanism_options(function: Any) -> Any:
-    for option in reversed(_OPTIONS):
-        function = option(function)
-    return function
+_truth_options = with_options(
+    click.option("--truth", multiple=True, required=True, metavar="TRACES", help="The true traces."),
+    click.option("--user", help="Only this person."),
+    *PLACE_COLUMNS,
+    _mechanism_options,
+)
 
 
 @click.group(short_help="Release whole traces with one guarantee: a day, a commute, a tour.")
@@ -78,6 +78,7 @@ def command() -> None:
 @click.option("--from", "start_s", type=_Time(), help="Public start [default: the first fix, which is then public].")
 @click.option("--until", "end_s", type=_Time(), help="Public end [default: the last fix, which is then public].")
 @click.option("--user", help="Only the traces of this person.")
+@with_options(*PLACE_COLUMNS)
 @click.option(
     "--ledger", metavar="LEDGER", help="Charge the release to this file (.json or .parquet) before it is made."
 )
@@ -115,17 +116,19 @@ def cost(file: str, **options: Any) -> dict[str, Any]:
 @geo_command(name="attack", short_help="What adversaries make of released traces.")
 @click.argument("file")
 @click.argument("released")
-@click.option("--truth", multiple=True, required=True, metavar="TRACES", help="The true traces; only errors come out.")
-@click.option("--user", help="Only this person.")
-@_mechanism_options
-def attack(file: str, released: str, truth: tuple[str, ...], user: str | None, **choices: Any) -> dict[str, Any]:
+@_truth_options
+def attack(
+    file: str, released: str, truth: tuple[str, ...], user: str | None, lat_column: str | None,
+    lon_column: str | None, **choices: Any,
+) -> dict[str, Any]:  # fmt: skip
     """Track who made RELEASED over the map FILE by forward-backward smoothing and by running means, and look for the
-    home by averaging and by Bayes. --rate and --step must be those of the release: the adversary knows them.
+    home by averaging and by Bayes; only errors come out. --rate and --step must be those of the release: the adversary
+    knows them.
     """
     from ..evaluation.traces.trace_attack import attack_releases
     from ..release.trace_request import open_traces
 
-    found = attack_releases(open_traces(file, **choices), released, truth, user=user)
+    found = attack_releases(open_traces(file, **choices), released, truth, user=user, lat=lat_column, lon=lon_column)
     head = f"{'user':<16}{'release':>10}{'tracking':>10}{'running mean':>14}{'home, mean':>12}{'home, Bayes':>13}"
     return found | {"text": "\n".join([head, *map(_attack_line, found["users"])])}
 
@@ -142,20 +145,19 @@ def _attack_line(row: dict[str, Any]) -> str:
 @geo_command(name="map", short_help="The true track, its release and what an adversary believes, as a page.")
 @click.argument("file")
 @click.argument("released")
-@click.option("--truth", multiple=True, required=True, metavar="TRACES", help="The true trace.")
-@click.option("--user", help="Whose traces, if there are several people.")
-@_mechanism_options
+@_truth_options
 @click.option("-o", "--output", required=True, metavar="HTML", help="The page to write, for your eyes only.")
 def map_(
-    file: str, released: str, truth: tuple[str, ...], user: str | None, output: str, **choices: Any
-) -> dict[str, Any]:
+    file: str, released: str, truth: tuple[str, ...], user: str | None, lat_column: str | None,
+    lon_column: str | None, output: str, **choices: Any,
+) -> dict[str, Any]:  # fmt: skip
     """Draw RELEASED over the map FILE hour by hour, with a time slider. The page holds the true track and loads
     nothing: keep it to yourself.
     """
     from ..evaluation.traces.trace_attack import map_release
     from ..release.trace_request import open_traces
 
-    done = map_release(open_traces(file, **choices), released, truth, output, user=user)
+    done = map_release(open_traces(file, **choices), released, truth, output, user=user, lat=lat_column, lon=lon_column)
     return done | {"text": f"{output}: holds the true track, for your eyes only"}
 
 

@@ -18,13 +18,8 @@ from .channel import Channel, read
 from .prior import Prior
 
 __all__ = [
-    "Acquaintance",
-    "OwnPriorError",
-    "RepeatedReports",
-    "outcome_rows",
-    "own_prior_error",
-    "repeated_reports",
-]
+    "Acquaintance", "OwnPriorError", "RepeatedReports", "outcome_rows", "own_prior_error", "repeated_reports",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,15 @@ from scipy.ndimage import distance_transform_edt
 
 from ..arrays import IntArray
 from ..errors import require_count
-from ..fences import fence_outlines
+from ..fences import fence_outlines, read_fences
 from ..mass import Mass
 from ..mechanism import ElasticMechanism
 from ..metric import AnyMetric, build_metric
+from ..opening import load
+from ..release.fence_request import CROSSING
+from ..store import require_writable
 
-__all__ = ["carving_cost", "rebuilt"]
+__all__ = ["carve_request", "carving_cost", "rebuilt"]
 
 #: The places compared lie within this distance of what changed: further away nothing does.
 _AROUND_M = 3000.0
@@ -91,3 +95,48 @@ def _mean_error(metric: AnyMetric, cells: IntArray) -> float:
     owner = metric.locations.owner.ravel()[cells]
     errors = {int(i): mechanism.expected_error(int(i)) for i in np.unique(owner)}
     return float(np.mean([errors[int(i)] for i in owner]))
+
+
+def carve_request(
+    file: str, output: str, *, fences: Sequence[str] = (), numbers: Sequence[int] = (), compare: bool = False,
+    workers: int | None = None, progress: bool = False,
+) -> dict[str, Any]:  # fmt: skip
+    """Cut fences into the map in a file, and take others out by their numbers; with what that cost."""
+    before = load(file)
+    if "://" not in output:
+        require_writable(output, folder=not before.at_hand)
+    metric = before.with_fences(read_fences(fences), remove=numbers, workers=workers, progress=progress)
+    metric.save(output)
+    scratch, seconds = rebuilt(metric, workers=workers, progress=progress) if compare else (None, None)
+    facts = (
+        dict(metric.certificate["carve"]) | {"scratch_seconds": seconds} | carving_cost(before, metric, scratch=scratch)
+    )
+    numbers_of = [m.totals["fences"] for m in (before, metric)]
+    lines = [f"{numbers_of[1]} fences (before: {numbers_of[0]}): {output}", *_carve_lines(facts), CROSSING]
+    lines.insert(1, f"verified: {'holds' if metric.certificate['ok'] else 'DOES NOT HOLD'}")
+    return {
+        "ok": metric.certificate["ok"],
+        "output": output,
+        "fences": numbers_of[1],
+        "carve": facts,
+        "certificate": metric.certificate,
+        "text": "\n".join(lines),
+    }
+
+
+def _carve_lines(facts: dict[str, Any]) -> list[str]:
+    lines = [
+        f"{facts['checked_again']:,} locations checked again, {facts['locations_changed']:,} changed, up to "
+        f"{facts['reach_km']:g} km from the fence, in {facts['seconds']:g} s"
+    ]
+    if facts["places"]:
+        lines.append(
+            f"expected error at {facts['places']} places around: {facts['error_after_m']:,.0f} m, before "
+            f"{facts['error_before_m']:,.0f} m ({facts['error_change']:+.1%})"
+        )
+    if "error_scratch_m" in facts:
+        lines.append(
+            f"built from scratch: {facts['error_scratch_m']:,.0f} m in {facts['scratch_seconds']:.1f} s; carved "
+            f"{facts['error_against_scratch']:+.1%}"
+        )
+    return lines

@@ -19,13 +19,13 @@ import numpy as np
 from ..arrays import FloatArray, IntArray
 from ..errors import InputError
 
-__all__ = ["BLOCK", "Channel", "Outputs", "Reader", "channel_from_matrix", "read"]
+__all__ = ["BLOCK", "BlockReader", "Channel", "Outputs", "channel_from_matrix", "read"]
 
 #: columns per block: 1024 x 3000 doubles are 24 MB, small enough to stay near the processor, large enough for BLAS
 BLOCK = 1024
 
 
-class Reader(Protocol):
+class BlockReader(Protocol):
     """Sums something over the outputs of a channel, a block at a time."""
 
     def add(self, part: slice, block: FloatArray) -> None:
@@ -85,7 +85,7 @@ class Channel:
         return total
 
 
-def read(channel: Channel, *readers: Reader) -> None:
+def read(channel: Channel, *readers: BlockReader) -> None:
     """Show every block to all readers: it is computed once, however many look at it."""
     for part, block in channel.blocks():
         for reader in readers:

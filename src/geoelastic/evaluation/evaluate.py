@@ -12,6 +12,7 @@ from ..errors import InputError
 from ..metric import AnyMetric
 from ..opening import load
 from ..sources.checkins import read_checkins
+from ..store.digest import digest, file_digest
 from ..tiles.folder import MANIFEST
 from ..tiles.tiled_metric import is_tiled
 from .elastic_channel import cells_in
@@ -21,7 +22,7 @@ from .paper_claims import judge_claims
 from .study import Study, run_study
 from .study_areas import StudyArea
 from .study_report import draw_figures, write_report
-from .study_stages import Stages, file_digest
+from .study_stages import Stages
 
 __all__ = ["beyond", "default_areas", "evaluate", "publish"]
 
@@ -71,17 +72,20 @@ def _digest(path: str | Path) -> str:
 def evaluate(
     metric_path: str | Path, checkins_path: str | Path, folder: str | Path, *,
     areas: Sequence[StudyArea] | None = None, count: str = "visits", format: str = "auto",
-    mechanisms: Sequence[str] | None = None, workers: int = 2, progress: bool = False,
+    mechanisms: Sequence[str] | None = None, lat: str | None = None, lon: str | None = None, workers: int = 2,
+    progress: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
     """Compare mechanisms over a built metric under Bayesian adversaries on check-ins; write everything to `folder`.
 
-    Planar Laplace is calibrated in the first of the `areas`. Stopped runs resume where they stopped.
+    Planar Laplace is calibrated in the first of the `areas`. `lat` and `lon` name the columns of a table. Stopped runs
+    resume where they stopped.
     """
     metric = load(metric_path)
-    checkins = read_checkins(checkins_path, format=format)
+    named = {role: name for role, name in (("lat", lat), ("lon", lon)) if name is not None}
+    checkins = read_checkins(checkins_path, format=format, columns=named)
     study = Study(
-        metric, _digest(metric_path), checkins, file_digest(checkins_path), tuple(areas or default_areas(metric)),
-        count=count, workers=workers, progress=progress,
+        metric, _digest(metric_path), checkins, file_digest(checkins_path) + (digest(named) if named else ""),
+        tuple(areas or default_areas(metric)), count=count, workers=workers, progress=progress,
     )  # fmt: skip
     out = Path(folder)
     stages = Stages(out / "stages", show=progress)

@@ -12,15 +12,18 @@ import shapely
 
 from ..area import Area
 from ..errors import InputError, require_count
+from ..fences import read_fences
 from ..fences.places import Place, find_places
 from ..fences.random_halving import RandomBelow
 from ..fences.shapes import disc
 from ..fences.suggest import CrowdOf, draw_fence
-from ..sources.traces import Trace
+from ..randomness import SeededRandom
+from ..release.fence_request import crowd_for
+from ..sources.traces import Trace, read_traces
 from .commuters import synthetic_commuters
 from .fence_attack import ESTIMATORS, attack
 
-__all__ = ["compare_with_circle", "drawn_fences", "given_fences", "known_cases", "trace_cases"]
+__all__ = ["attack_request", "compare_with_circle", "drawn_fences", "given_fences", "known_cases", "trace_cases"]
 
 #: Fixes are no better than this: a guess this near is as good as an exact one.
 _EXACT_M = 10.0
@@ -100,3 +103,33 @@ def _area_m2(fence: Any) -> float:
 
 def _figures(errors: Sequence[float]) -> dict[str, float]:
     return {"median_m": float(np.median(errors)), "within_100_m": float(np.mean(np.array(errors) <= 100))}
+
+
+def attack_request(
+    traces: Sequence[str], *, fences: Sequence[str], commuters: int, draws: int, seed: int, user: str | None,
+    lat_column: str | None, lon_column: str | None, timezone: str | None, min_days: int, **crowd: Any,
+) -> dict[str, Any]:  # fmt: skip
+    """The attack on the places of `traces`, or of made-up commuters, in given `fences` or in some that are drawn."""
+    if traces:
+        found = read_traces(*traces, user=user, lat=lat_column, lon=lon_column)
+        cases = trace_cases(found, timezone=timezone, min_days=min_days)
+    else:
+        cases = known_cases(commuters, seed=seed)
+    fence_of = given_fences(read_fences(fences)) if fences else drawn_fences(crowd_for(**crowd), rng=SeededRandom(seed))
+    result = compare_with_circle(cases, fence_of, draws=draws)
+    return result | {"seed": seed, "text": _attack_table(result)}
+
+
+def _attack_table(result: dict[str, Any]) -> str:
+    def figures(row: dict[str, float]) -> str:
+        return f"{row['median_m']:6.0f} m {row['within_100_m']:6.0%}"
+
+    circle, ours = result["estimators"]["circle"], result["estimators"]["ours"]
+    lines = [
+        f"{result['attacks']} attacks, fences of {result['median_area_km2']:.2f} km²; median error, share within 100 m",
+        f"{'the adversary guesses':<30} {'centred circle':>16} {'the fence':>16}",
+        *(f"{name:<30} {figures(circle[name]):>16} {figures(ours[name]):>16}" for name in ours),
+        f"{'the best of these':<30} {figures(result['best']['circle']):>16} {figures(result['best']['ours']):>16}",
+        f"the fences are {result['times_harder']:.0f} times harder",
+    ]
+    return "\n".join(lines)

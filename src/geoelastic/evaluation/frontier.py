@@ -35,17 +35,9 @@ from .study_stages import Stages
 from .utility import DistanceReader
 
 __all__ = [
-    "GRID_M",
-    "PEOPLE",
-    "Mechanism",
-    "area_rows",
-    "baselines",
-    "equal_utility",
-    "frontier_png",
-    "no_report",
-    "point",
+    "GRID_M", "PEOPLE", "Mechanism", "area_rows", "baselines", "equal_utility", "frontier_png", "no_report", "point",
     "sharpened",
-]
+]  # fmt: skip
 
 GRID_M = (1000, 2000, 4000, 8000)
 PEOPLE = (1_000, 10_000, 100_000, 1_000_000)

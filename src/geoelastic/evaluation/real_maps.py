@@ -23,7 +23,8 @@ from ..metric import build_metric
 from ..quality import Quality, quality_from_osm, quality_from_points, quality_from_source
 from ..sources.checkins import Checkins, read_checkins
 from ..store.atomic import write_bytes
-from .study_stages import METRIC, Stages, file_digest
+from ..store.digest import file_digest
+from .study_stages import METRIC, Stages
 
 __all__ = ["AS_IN_THE_PAPER", "CITY_RADIUS_M", "INPUTS", "PARIS", "SF_BOX", "RealData"]
 

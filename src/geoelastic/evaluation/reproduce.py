@@ -21,13 +21,14 @@ from ..metric import build_metric
 from ..opening import load
 from ..quality import synthetic_quality
 from ..sources.checkins import Checkins
+from ..store.digest import file_digest
 from .commuters import synthetic_commuters
 from .evaluate import beyond, default_areas, publish
 from .paper_claims import judge_claims, judge_counts
 from .real_maps import AS_IN_THE_PAPER, INPUTS, SF_BOX, RealData
 from .study import Study, run_study
 from .study_areas import PAPER_AREAS, StudyArea
-from .study_stages import METRIC, Stages, file_digest
+from .study_stages import METRIC, Stages
 
 __all__ = ["COMMUTERS", "INPUTS", "TODAY", "reproduce"]
 

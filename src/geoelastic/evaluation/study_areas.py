@@ -19,8 +19,9 @@ import numpy.typing as npt
 import shapely
 from pyproj import Transformer
 
-from ..errors import FileError, InputError, require_latlon, require_positive
+from ..errors import InputError, require_latlon, require_positive
 from ..sources.checkins import Checkins
+from ..sources.streams.geojsonfile import read_features
 
 __all__ = ["PAPER_AREAS", "StudyArea", "read_areas"]
 
@@ -93,12 +94,7 @@ PAPER_AREAS = (
 
 def read_areas(path: str | Path) -> tuple[StudyArea, ...]:
     """Areas from GeoJSON: each (Multi)Polygon is an area; a Point with the property `size_km` is a square."""
-    try:
-        document = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise FileError(f"{path}: is not a readable GeoJSON file") from error
-    features = document.get("features", [document]) if isinstance(document, dict) else []
-    areas = tuple(_area(str(path), k, feature) for k, feature in enumerate(features, start=1))
+    areas = tuple(_area(str(path), k, feature) for k, feature in enumerate(read_features(path), start=1))
     if not areas:
         raise InputError(f"{path}: must hold at least one polygon, or point with 'size_km'")
     if len({a.name for a in areas}) != len(areas):
@@ -107,11 +103,11 @@ def read_areas(path: str | Path) -> tuple[StudyArea, ...]:
 
 
 def _area(path: str, k: int, feature: Any) -> StudyArea:
-    properties = (feature.get("properties") or {}) if isinstance(feature, dict) else {}
+    properties = feature.get("properties") or {}
     name = str(properties.get("name", f"area {k}"))
     try:
-        shape: Any = shapely.from_geojson(json.dumps(feature.get("geometry", feature)))
-    except (AttributeError, shapely.GEOSException) as error:
+        shape: Any = shapely.from_geojson(json.dumps(feature["geometry"]))
+    except (KeyError, shapely.GEOSException) as error:
         raise InputError(f"{path}: feature {k} must be a GeoJSON feature with a geometry") from error
     if shape.geom_type == "Point" and "size_km" in properties:
         return StudyArea(name, shape.y, shape.x, float(properties["size_km"]))

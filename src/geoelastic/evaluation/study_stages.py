@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stages of a long study: each result is kept under a hash of everything it depends on, so that a run can be resumed.
 
-A stage is found again only if its inputs, its options, the version of geoelastic and the source of the code that
-computes it are the same; a file name alone never decides. Results are plain JSON, written to a temporary name and then
-moved into place.
+The source of the code that computes a result is among them (see `store.kept`). Results are plain JSON.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 from collections.abc import Callable
@@ -17,11 +14,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from .. import __version__
-from ..errors import FileError
 from ..store.atomic import write_bytes
+from ..store.digest import digest, file_digest
+from ..store.kept import kept, kept_name
 
-__all__ = ["EVALUATION", "METRIC", "Stages", "digest_of", "file_digest", "plain", "source_digest"]
+__all__ = ["EVALUATION", "METRIC", "Stages", "plain", "source_digest"]
 
 #: parts of the package that decide a result of the evaluation, given a metric, and those that decide a metric
 EVALUATION = ("_kernels", "evaluation", "levels.py", "mechanism")
@@ -35,21 +32,7 @@ def source_digest(parts: tuple[str, ...]) -> str:
     files = sorted(
         f for part in parts for f in ([root / part] if part.endswith(".py") else (root / part).rglob("*.py"))
     )
-    return digest_of({f.relative_to(root).as_posix(): file_digest(f) for f in files})
-
-
-def file_digest(path: str | Path) -> str:
-    """SHA-256 of a file's content."""
-    try:
-        with Path(path).open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise FileError(f"{path}: cannot be read") from error
-
-
-def digest_of(key: Any) -> str:
-    """SHA-256 of plain data, whatever the order of its keys."""
-    return hashlib.sha256(json.dumps(plain(key), sort_keys=True).encode()).hexdigest()
+    return digest({f.relative_to(root).as_posix(): file_digest(f) for f in files})
 
 
 def plain(value: Any) -> Any:
@@ -78,21 +61,20 @@ class Stages:
 
     def path(self, name: str, key: Any, suffix: str, *, source: tuple[str, ...] = EVALUATION) -> Path:
         """The file of a stage's result, which the parts `source` of the package compute."""
-        code = source_digest(source)
-        digest = digest_of({"stage": name, "version": __version__, "code": code, "key": key})
         safe = "".join(c if c.isalnum() else "-" for c in name).strip("-").lower()
-        return self.folder / f"{safe}-{digest[:20]}{suffix}"
+        return self.folder / kept_name(safe, name, source_digest(source), plain(key), suffix=suffix)
 
     def run(self, name: str, key: Any, compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """The result of `compute`, or what an earlier run with the same key left."""
         path = self.path(name, key, ".json")
         start = time.perf_counter()
         found = path.is_file()
-        if found:
-            result: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        else:
-            result = plain(compute())
-            write_bytes(path, json.dumps(result).encode())
+        result: dict[str, Any] = kept(
+            path,
+            lambda found: json.loads(found.read_text(encoding="utf-8")),
+            lambda: plain(compute()),
+            lambda made, target: write_bytes(target, json.dumps(made).encode()),
+        )
         self.note(name, time.perf_counter() - start, found)
         return result
 

@@ -21,13 +21,8 @@ from .channel import Channel, Outputs, read
 from .prior import Prior
 
 __all__ = [
-    "PAPER_THRESHOLDS_M",
-    "DistanceReader",
-    "Utility",
-    "expected_distance",
-    "measure_utility",
-    "weighted_quantiles",
-]
+    "PAPER_THRESHOLDS_M", "DistanceReader", "Utility", "expected_distance", "measure_utility", "weighted_quantiles",
+]  # fmt: skip
 
 #: r of the paper's threshold distance d_r
 PAPER_THRESHOLDS_M = (1200, 1500, 1800)

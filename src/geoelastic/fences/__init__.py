@@ -18,12 +18,6 @@ from .shapes import (
 )
 
 __all__ = [
-    "cells_to_shape",
-    "disc",
-    "fence_outlines",
-    "fences_to_cells",
-    "fences_to_geojson",
-    "read_fences",
-    "read_named_fences",
-    "shape_cells",
-]
+    "cells_to_shape", "disc", "fence_outlines", "fences_to_cells", "fences_to_geojson", "read_fences",
+    "read_named_fences", "shape_cells",
+]  # fmt: skip

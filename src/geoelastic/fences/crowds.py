@@ -19,7 +19,6 @@ from ..locations import Grid
 
 __all__ = ["COUNTED", "Crowd", "area_crowd", "metric_crowd", "osm_crowd"]
 
-
 _BLOCK_DEG = 0.25
 #: A town reaches this far around its buildings, scattered houses further, and last comes everything.
 _REACHES_M = (300.0, 1000.0, 3000.0, math.inf)

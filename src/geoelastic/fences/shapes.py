@@ -8,7 +8,6 @@ from the rest of the map and that offers too little mass of its own, is covered 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,19 +19,13 @@ from shapely.geometry import mapping, shape
 
 from ..area import Area
 from ..arrays import BoolArray, IndexArray, IntArray
-from ..errors import FileError, InputError, OutsideError, require_latlon, require_positive
+from ..errors import InputError, OutsideError, require_latlon, require_positive
 from ..locations import Grid
 
 __all__ = [
-    "cells_to_shape",
-    "disc",
-    "fence_outlines",
-    "fences_to_cells",
-    "fences_to_geojson",
-    "read_fences",
-    "read_named_fences",
-    "shape_cells",
-]
+    "cells_to_shape", "disc", "fence_outlines", "fences_to_cells", "fences_to_geojson", "read_fences",
+    "read_named_fences", "shape_cells",
+]  # fmt: skip
 
 _KINDS = "a GeoJSON Polygon, MultiPolygon, Point with the property 'radius_m', Feature or FeatureCollection"
 #: Edges of a shape are straight in degrees; pieces of this length are straight in metres too, to the centimetre.
@@ -72,9 +65,11 @@ def read_fences(source: Any) -> list[Any]:
 def read_named_fences(source: Any) -> list[tuple[Any, dict[str, Any]]]:
     """The same with the properties of each feature."""
     if isinstance(source, str | Path | Mapping):
-        item = source if isinstance(source, Mapping) else _read_json(Path(source))
+        from ..sources.streams.geojsonfile import read_features  # with all readers of tables
+
+        items = [source] if isinstance(source, Mapping) else read_features(source)
         try:
-            return _from_object(item, {})
+            return [fence for item in items for fence in _from_object(item, {})]
         except RecursionError:
             raise InputError("fences must not be nested hundreds of times") from None
     if hasattr(source, "geom_type"):
@@ -82,13 +77,6 @@ def read_named_fences(source: Any) -> list[tuple[Any, dict[str, Any]]]:
     if isinstance(source, Iterable):
         return [fence for item in source for fence in read_named_fences(item)]
     raise InputError(f"a fence must be {_KINDS}, a file of it or a shapely polygon, got {type(source).__name__}")
-
-
-def _read_json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError):
-        raise FileError(f"{path.name} must be a GeoJSON file of fences, but is not JSON") from None
 
 
 def _from_object(item: Any, properties: Mapping[str, Any]) -> list[tuple[Any, dict[str, Any]]]:

@@ -16,16 +16,6 @@ from .picture import Mark, Picture
 from .save import save_picture
 
 __all__ = [
-    "Mark",
-    "Picture",
-    "ball_map",
-    "cartogram_map",
-    "clouds_map",
-    "error_map",
-    "fences_map",
-    "mass_map",
-    "quality_map",
-    "report_map",
-    "save_picture",
-    "slack_map",
-]
+    "Mark", "Picture", "ball_map", "cartogram_map", "clouds_map", "error_map", "fences_map", "mass_map", "quality_map",
+    "report_map", "save_picture", "slack_map",
+]  # fmt: skip

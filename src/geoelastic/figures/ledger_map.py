@@ -9,14 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..accounts.accounting import DELTA, HALF, best_costs, level_within
-from ..errors import require_positive
+from ..accounts.ledger import Ledger
+from ..errors import InputError, require_positive
+from ..opening import load
+from ..release.named_mechanism import account_of
 from .maps import ball_map
 from .picture import Picture
+from .save import require_picture_path, save_picture
 
 if TYPE_CHECKING:
     from ..metric import AnyMetric
 
-__all__ = ["ledger_map"]
+__all__ = ["ledger_map", "ledger_map_request"]
 
 
 def ledger_map(
@@ -57,3 +61,22 @@ def ledger_map(
         note=note,
     )
     return picture, figures
+
+
+def ledger_map_request(
+    file: str, at: tuple[float, float], output: str, *, reports: int | None, ledger: str | None, user: str,
+    level: float, delta: float,
+) -> dict[str, Any]:  # fmt: skip
+    """The picture around a place on the map in a file, of so many reports or of those that a ledger has counted."""
+    require_picture_path(output)
+    if (reports is None) == (ledger is None):
+        raise InputError("give either --reports or --ledger")
+    metric, exponent = load(file), HALF
+    if ledger is not None:
+        account = account_of(Ledger.load(ledger), metric, user)
+        reports, exponent = account.fresh, account.exponent
+    picture, figures = ledger_map(
+        metric, metric.locate_secret(*at), reports=reports or 0, budget=level, delta=delta, exponent=exponent
+    )
+    save_picture(picture, output)
+    return {**figures, "output": output, "text": f"{picture.title}: {picture.note}\n{output}"}

@@ -24,13 +24,13 @@ from .page import picture_page
 from .picture import Picture, credit_of
 from .picture_request import picture_of
 
-__all__ = ["Drawing", "Page", "card", "explore", "plot", "to_geodataframe"]
+__all__ = ["DrawnPicture", "Page", "card", "explore", "plot", "to_geodataframe"]
 
 _HEIGHT_PX = 640
 
 
 @dataclass(frozen=True, eq=False)
-class Drawing:
+class DrawnPicture:
     """A picture that a notebook shows."""
 
     picture: Picture = field(repr=False)
@@ -68,9 +68,9 @@ class Page:
         write_bytes(path, self.text.encode())
 
 
-def plot(thing: Any, kind: str | None, **options: Any) -> Drawing:
+def plot(thing: Any, kind: str | None, **options: Any) -> DrawnPicture:
     """The picture of something."""
-    return Drawing(_picture(thing, kind, options))
+    return DrawnPicture(_picture(thing, kind, options))
 
 
 def explore(thing: Any, kind: str | None, **options: Any) -> Page:

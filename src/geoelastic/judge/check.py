@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import IntArray
-from ..errors import FileError, require_able, require_count
+from ..errors import FileError, InputError, require_able, require_count
 from ..levels import LEVEL_BITS
 from ..mechanism.elastic import ElasticMechanism
 from ..mechanism.geox_mechanism import load_mechanism
@@ -29,9 +29,9 @@ from ..metric.verify_relief import check_relief
 from ..metric.weights import HALF, WHOLE, make_weights
 from ..opening import load
 from .claim import claim_of
-from .policy import README, Policy
+from .policy import README, Policy, policy_of
 
-__all__ = ["open_mechanism", "verify"]
+__all__ = ["open_mechanism", "verify", "verify_request"]
 
 
 def open_mechanism(path: str | os.PathLike[str]) -> AnyMetric | ElasticMechanism:
@@ -71,6 +71,24 @@ def verify(
         "short": short,
         **({} if relief is None else {"relief": relief}),
     }
+
+
+def verify_request(
+    file: str, *, every: bool, sample: int | None, policy: str | None, stated: bool, proved: bool, workers: int | None,
+    progress: bool, **least: float | None,
+) -> dict[str, Any]:  # fmt: skip
+    """What is found in a file, held against a policy: a file's, the README's with what is `least` in its place, or none
+    (`stated`); or what the proved checker says of it."""
+    if every and sample is not None:
+        raise InputError("--every and --sample exclude each other")
+    if proved:
+        if sample is not None or any(value is not None for value in (policy, *least.values())):
+            raise InputError("--proved checks all of what the file states: it goes with no policy and no --sample")
+        from .proved_checker import proved_check
+
+        return proved_check(open_mechanism(file))
+    require = None if stated else policy_of(policy, **least)
+    return verify(open_mechanism(file), require=require, sample=sample, workers=workers, progress=progress)
 
 
 def parts_of(subject: AnyMetric | ElasticMechanism) -> tuple[Metric, IntArray | None, str | None]:

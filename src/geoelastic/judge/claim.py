@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..levels import units_to_mass
+from ..mass.requirement import REQUIREMENTS
+from ..mass.requirement import four_digits as _short
 from ..metric import Metric
 
 __all__ = ["NOT_COVERED", "Claim", "claim_of"]
@@ -62,10 +64,11 @@ class Claim:
             reports = (
                 "by all of each distance over a relief, so that along an edge its chance changes by at most e^length"
             )
+        asked = REQUIREMENTS[self.requirement["kind"]].words(self.requirement)
         return (
             f"{self.secrets:,} of {self.locations:,} places can be secrets ({shares[0]} of the area, {shares[1]} of "
             f"the mass){fenced}. Each of them must have, within every level l from {_short(self.l_from)} to "
-            f"{_short(self.l_top)}, {_asked(self.requirement)} around it; the whole map has {_short(self.mass)}, "
+            f"{_short(self.l_top)}, {asked} around it; the whole map has {_short(self.mass)}, "
             f"{_short(self.mass_per_km2)} a square kilometre; {unit}. Reports go by the measure {self.output[:40]!r}, "
             f"{reports}. Not covered: {NOT_COVERED}."
         )
@@ -95,19 +98,3 @@ def _positive(value: Any) -> float | None:
     """A number that a file states, if it is one and makes sense."""
     sound = isinstance(value, int | float) and not isinstance(value, bool) and value > 0
     return float(value) if sound else None
-
-
-def _asked(requirement: dict[str, Any]) -> str:
-    kind = requirement["kind"]
-    if kind == "quadratic":
-        return f"(l / {_short(requirement['l_star'])})² units of mass"
-    if kind == "linear":
-        return f"l / {_short(requirement['l_star'])} units of mass"
-    if kind == "step":
-        return f"{_short(requirement['mass'])} units of mass from l = {_short(requirement['level'])} on"
-    return "as much mass as its table says"
-
-
-def _short(value: float) -> str:
-    """A number to four digits, without a power of ten."""
-    return f"{float(f'{value:.4g}'):.15g}"

@@ -18,7 +18,8 @@ import numpy as np
 
 from ..errors import FileError, InputError
 from ..levels import LN2, level_to_units, units_to_level, units_to_mass
-from ..mass import Quadratic, Requirement, requirement_from_dict
+from ..mass import Custom, Quadratic, Requirement, requirement_from_dict
+from ..mass.requirement import REQUIREMENTS, require_stated
 from ..metric import Metric
 from ..store import schema
 from .claim import Claim
@@ -123,12 +124,7 @@ def _policy(data: dict[str, Any], base: Policy = README) -> Policy:
     given: dict[str, Any] = {}
     for name, value in data.items():
         if name == "requirement":
-            kinds = {"quadratic": ("l_star",), "linear": ("l_star",), "step": ("level", "mass")}
-            kind = value.get("kind") if isinstance(value, dict) else None
-            if not isinstance(kind, str) or kind not in kinds:
-                raise FileError(f"the kind of 'requirement' must be {' or '.join(map(repr, kinds))}")
-            schema.closed(value, name, needs=("kind", *kinds[kind]))
-            for part in kinds[kind]:
+            for part in require_stated(value, [kind for kind in REQUIREMENTS if kind != Custom.kind]).entries:
                 schema.number(value[part], part, 0, 2.0**20)
             given[name] = requirement_from_dict(value)
         elif name == "secrets":

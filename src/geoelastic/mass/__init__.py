@@ -6,15 +6,6 @@ from .mass import Mass, mass_from_quality
 from .requirement import Custom, Linear, Quadratic, Requirement, Step, requirement_from_dict
 
 __all__ = [
-    "WHERE_QUALITY_IS",
-    "City",
-    "Custom",
-    "Linear",
-    "Mass",
-    "Quadratic",
-    "Requirement",
-    "Step",
-    "mass_from_quality",
-    "read_city",
-    "requirement_from_dict",
-]
+    "WHERE_QUALITY_IS", "City", "Custom", "Linear", "Mass", "Quadratic", "Requirement", "Step", "mass_from_quality",
+    "read_city", "requirement_from_dict",
+]  # fmt: skip

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -14,7 +13,7 @@ from shapely.geometry import mapping, shape
 from shapely.geometry.base import BaseGeometry
 
 from ..arrays import BoolArray
-from ..errors import FileError, InputError, require_latlon, require_positive
+from ..errors import InputError, require_latlon, require_positive
 from ..locations import Grid
 
 if TYPE_CHECKING:
@@ -43,13 +42,10 @@ def _read_geojson(text: str) -> City:
     path = Path(text)
     if not path.is_file():
         raise InputError(f"'city' must be {WHERE_QUALITY_IS!r}, LAT,LON,RADIUS_M or a GeoJSON file, got {text!r}")
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, UnicodeDecodeError):
-        raise FileError(f"{path}: not a GeoJSON file") from None
-    if not isinstance(data, dict):
-        raise FileError(f"{path}: not a GeoJSON file")
-    return data
+    from ..sources.streams.geojsonfile import read_features  # with all readers of tables: few masses need one
+
+    features = list(read_features(path))
+    return features[0] if len(features) == 1 else {"type": "FeatureCollection", "features": features}
 
 
 def city_cells(quality: Quality, city: City) -> tuple[BoolArray, dict[str, Any]]:

@@ -16,25 +16,38 @@ of mass, because req itself is computed in doubles (docs/proof.md).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from itertools import pairwise
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..arrays import IntArray
-from ..errors import InputError, require_nonnegative, require_positive
+from ..errors import FileError, InputError, require_choice, require_nonnegative, require_positive
 from ..levels import LEVEL_UNIT, LN2, MASS_BITS, level_to_units
+from ..store import schema
 
-__all__ = ["Custom", "Linear", "Quadratic", "Requirement", "Step", "requirement_from_dict"]
+__all__ = [
+    "REQUIREMENTS", "Custom", "Linear", "Quadratic", "Requirement", "Step", "four_digits", "require_stated",
+    "requirement_from_dict",
+]  # fmt: skip
 
 #: The paper: "setting it to any value larger than 10 has no effect on the resulting metric".
 MAX_LEVEL = 10.0
+#: No map holds more mass than this: a file that asks for more is refused.
+MOST_ASKED = 2.0**20
 
 
 class Requirement:
-    """A non-decreasing function of the level; subclasses define `mass_at`."""
+    """A non-decreasing function of the level, known by its `kind`; subclasses define `mass_at` and what it says."""
+
+    kind: ClassVar[str]
+    #: What its plain data has besides its kind.
+    entries: ClassVar[tuple[str, ...]]
+    #: (l / l_star)^power, for checkers that know requirements by this; 0 for others.
+    power: ClassVar[int] = 0
 
     def mass_at(self, level: float) -> float:
         """req(level): the mass that must lie within `level`."""
@@ -72,7 +85,22 @@ class Requirement:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for the manifest of a file."""
-        raise AssertionError("a requirement defines to_dict()")
+        return {"kind": self.kind, **{name: getattr(self, name) for name in self.entries}}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Requirement:
+        """What `to_dict` described."""
+        return cls(*(data[name] for name in cls.entries))
+
+    @classmethod
+    def mass_stated(cls, data: dict[str, Any], l_top: float) -> float:
+        """What plain data from a stranger asks for at `l_top`; a `FileError` if it cannot be a requirement."""
+        raise AssertionError("a requirement defines mass_stated()")
+
+    @staticmethod
+    def words(data: dict[str, Any]) -> str:
+        """What its plain data asks for within a level l, in plain words."""
+        raise AssertionError("a requirement defines words()")
 
 
 @lru_cache(maxsize=8)
@@ -82,41 +110,44 @@ def _table(requirement: Requirement, l_from: float, l_top: float) -> IntArray:
 
 
 @dataclass(frozen=True)
-class Quadratic(Requirement):
+class _PowerOfLevel(Requirement):
+    """req(l) = (l / l_star)^power."""
+
+    l_star: float = LN2
+    entries = ("l_star",)
+
+    def __post_init__(self) -> None:
+        require_positive("l_star", self.l_star)
+
+    def mass_at(self, level: float) -> float:
+        return (level / self.l_star) ** self.power
+
+    def level_of(self, mass: float) -> float:
+        return self.l_star * (math.sqrt(mass) if self.power == 2 else mass)
+
+    @classmethod
+    def mass_stated(cls, data: dict[str, Any], l_top: float) -> float:
+        return float((l_top / schema.number(data["l_star"], "l_star", 2.0**-10, 2.0**10)) ** cls.power)
+
+
+class Quadratic(_PowerOfLevel):
     """req(l) = (l / l_star)^2, the paper's requirement: one unit of mass within l_star."""
 
-    l_star: float = LN2
+    kind, power = "quadratic", 2
 
-    def __post_init__(self) -> None:
-        require_positive("l_star", self.l_star)
-
-    def mass_at(self, level: float) -> float:
-        return (level / self.l_star) ** 2
-
-    def level_of(self, mass: float) -> float:
-        return self.l_star * math.sqrt(mass)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": "quadratic", "l_star": self.l_star}
+    @staticmethod
+    def words(data: dict[str, Any]) -> str:
+        return f"(l / {four_digits(data['l_star'])})² units of mass"
 
 
-@dataclass(frozen=True)
-class Linear(Requirement):
+class Linear(_PowerOfLevel):
     """req(l) = l / l_star."""
 
-    l_star: float = LN2
+    kind, power = "linear", 1
 
-    def __post_init__(self) -> None:
-        require_positive("l_star", self.l_star)
-
-    def mass_at(self, level: float) -> float:
-        return level / self.l_star
-
-    def level_of(self, mass: float) -> float:
-        return self.l_star * mass
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": "linear", "l_star": self.l_star}
+    @staticmethod
+    def words(data: dict[str, Any]) -> str:
+        return f"l / {four_digits(data['l_star'])} units of mass"
 
 
 @dataclass(frozen=True)
@@ -125,6 +156,7 @@ class Step(Requirement):
 
     level: float = LN2
     mass: float = 1.0
+    kind, entries = "step", ("level", "mass")
 
     def __post_init__(self) -> None:
         require_nonnegative("level", self.level)
@@ -133,8 +165,14 @@ class Step(Requirement):
     def mass_at(self, level: float) -> float:
         return self.mass if level >= self.level else 0.0
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": "step", "level": self.level, "mass": self.mass}
+    @classmethod
+    def mass_stated(cls, data: dict[str, Any], l_top: float) -> float:
+        schema.number(data["level"], "level of the requirement", 0, l_top)
+        return schema.number(data["mass"], "mass of the requirement", 0, MOST_ASKED)
+
+    @staticmethod
+    def words(data: dict[str, Any]) -> str:
+        return f"{four_digits(data['mass'])} units of mass from l = {four_digits(data['level'])} on"
 
 
 @dataclass(frozen=True)
@@ -143,32 +181,57 @@ class Custom(Requirement):
 
     function: Callable[[float], float]
     name: str = "custom"
+    kind, entries = "custom", ("name", "levels", "masses")
 
     def mass_at(self, level: float) -> float:
         return float(self.function(level))
 
     def to_dict(self) -> dict[str, Any]:
         levels = [k * MAX_LEVEL / 4096 for k in range(4097)]
-        return {
-            "kind": "custom",
-            "name": self.name,
-            "levels": levels,
-            "masses": [self.mass_at(level) for level in levels],
-        }
+        masses = [self.mass_at(level) for level in levels]
+        return {"kind": self.kind, "name": self.name, "levels": levels, "masses": masses}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Custom:
+        """A step function that asks for at least as much."""
+        levels, masses = np.array(data["levels"]), np.array(data["masses"])
+        last = levels.size - 1  # beyond its table a requirement asks for what it asked for at the end
+        return cls(lambda level: float(masses[min(int(np.searchsorted(levels, level)), last)]), data["name"])
+
+    @classmethod
+    def mass_stated(cls, data: dict[str, Any], l_top: float) -> float:
+        schema.text(data["name"], "name of the requirement")
+        levels, masses = (schema.listed(data[name], name, least=2, most=4097) for name in ("levels", "masses"))
+        levels = [schema.number(level, "levels", 0, MAX_LEVEL) for level in levels]
+        masses = [schema.number(mass, "masses", 0, 2.0**30) for mass in masses]
+        rising = all(a < b for a, b in pairwise(levels)) and masses == sorted(masses)
+        if len(levels) != len(masses) or not rising or levels[-1] < l_top:
+            raise FileError("'levels' and 'masses' of the requirement must rise together, up to 'l_top'")
+        return float(next(mass for level, mass in zip(levels, masses, strict=True) if level >= l_top))
+
+    @staticmethod
+    def words(data: dict[str, Any]) -> str:
+        return "as much mass as its table says"
+
+
+#: Every requirement by its name in files and commands: one that is added here is read, written, checked and said.
+REQUIREMENTS: dict[str, type[Requirement]] = {kind.kind: kind for kind in (Quadratic, Linear, Step, Custom)}
 
 
 def requirement_from_dict(data: dict[str, Any]) -> Requirement:
-    """The requirement that `to_dict` described. A custom one comes back as a step function that asks for at least as
-    much."""
-    kind = data.get("kind")
-    if kind == "quadratic":
-        return Quadratic(data["l_star"])
-    if kind == "linear":
-        return Linear(data["l_star"])
-    if kind == "step":
-        return Step(data["level"], data["mass"])
-    if kind == "custom":
-        levels, masses = np.array(data["levels"]), np.array(data["masses"])
-        last = levels.size - 1  # beyond its table a requirement asks for what it asked for at the end
-        return Custom(lambda level: float(masses[min(int(np.searchsorted(levels, level)), last)]), data["name"])
-    raise InputError(f"'requirement' must be quadratic, linear, step or custom, got {kind!r}")
+    """The requirement that `to_dict` described."""
+    return REQUIREMENTS[require_choice("requirement", str(data.get("kind")), REQUIREMENTS)].from_dict(data)
+
+
+def require_stated(data: Any, kinds: Iterable[str] = REQUIREMENTS) -> type[Requirement]:
+    """The requirement that plain data from a stranger names, of these `kinds`, with its entries and no others."""
+    kind = data.get("kind") if isinstance(data, dict) else None
+    if not isinstance(kind, str) or kind not in kinds:
+        raise FileError(f"the kind of 'requirement' must be {' or '.join(map(repr, kinds))}")
+    schema.closed(data, "requirement", needs=("kind", *REQUIREMENTS[kind].entries))
+    return REQUIREMENTS[kind]
+
+
+def four_digits(value: float) -> str:
+    """A number to four digits, without a power of ten."""
+    return f"{float(f'{value:.4g}'):.15g}"

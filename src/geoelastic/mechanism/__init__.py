@@ -6,10 +6,5 @@ from ..reports.protocols import Mechanism
 from .elastic import ElasticMechanism
 
 __all__ = [
-    "ElasticMechanism",
-    "Mechanism",
-    "RandomSource",
-    "ReplayRandom",
-    "SeededRandom",
-    "SystemRandom",
-]
+    "ElasticMechanism", "Mechanism", "RandomSource", "ReplayRandom", "SeededRandom", "SystemRandom",
+]  # fmt: skip

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import FileError, InputError
 from ..metric import Metric
-from ..metric.sharpen_kept import sharpen_kept
+from ..metric.sharpen import sharpen_kept
 from ..opening import load
 from ..store import require_writable
 from ..tiles.tiled_metric import is_tiled

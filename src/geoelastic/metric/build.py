@@ -12,24 +12,21 @@ import numpy as np
 
 from .. import __version__
 from ..arrays import BoolArray, ByteArray, FloatArray, IndexArray, IntArray
-from ..errors import InputError, MassError, require_able, require_choice, require_count
+from ..errors import InputError, MassError, require_able, require_choice
 from ..fences import fences_to_cells
 from ..levels import MASS_BITS, MASS_UNIT, mass_to_units
 from ..locations import Grid, Locations, adaptive, uniform
 from ..mass import Mass, Quadratic, Requirement
 from .ascent import fit_edges, upper_part
 from .cartogram import draw_cartogram, evening_radius, neighbours_between
-from .checkpoint import Checkpoint
 from .conformal import conformal_graph, first_scales, scales_of_density, solve_scales
 from .graph import Graph
 from .metric import Metric
-from .paper import build_paper_graph
+from .paper import Checkpoint, build_paper_graph
 from .sharpen import sharpened
-from .submaps import state_from_submaps
 from .verify import verify
 
 __all__ = ["build_metric"]
-
 
 METHODS = ("conformal", "paper")
 LAYOUTS = ("adaptive", "uniform")
@@ -40,8 +37,6 @@ DEFAULT_L_FROM = 0.35
 #: merge empty land.
 LEAF_SHARE = 1 / 7
 MAX_LEAF_CELLS = 64
-#: Part of a submap's side that is left for the run over the whole map: there its balls would be cut.
-SUBMAP_FRAME = 0.2
 
 
 @dataclass(frozen=True)
@@ -71,7 +66,6 @@ def build_metric(
     sharpen: bool = True,
     strategy: str = "fourfold",
     literal: bool = False,
-    submaps: int = 1,
     checkpoint: str | os.PathLike[str] | None = None,
     workers: int | None = None,
     progress: bool = False,
@@ -79,8 +73,7 @@ def build_metric(
     """Build a metric in which every ball B_l(x), l in [l_from, l_top], holds at least req(l); verify and sharpen it.
 
     `method`: "conformal" (the default: tighter, a minute for a city) or "paper" (the algorithm of Chatzikokolakis,
-    Palamidessi and Stronati, with its candidate `strategy`; `literal` raises levels once a pass, as listed there;
-    `submaps` builds k x k parts first and then runs over the whole, its authors' second suggestion).
+    Palamidessi and Stronati, with its candidate `strategy`; `literal` raises levels once a pass, as listed there).
     `layout`: "adaptive" (default of the conformal builder) or "uniform". `fences`: GeoJSON, files of it or shapely
     polygons. `frame`: part of the shorter side that may be reported but not be a secret. `cartogram`: whether the
     conformal builder first redraws the map so that crowds take more even room, which is tighter; `ascent`: whether it
@@ -99,7 +92,7 @@ def build_metric(
     if method == "conformal":
         graph, scale, place, rise = _conformal(plan, mass.cells if cartogram else None, ascent, workers, progress)
     else:
-        graph = _paper(plan, strategy, literal, _checked_submaps(submaps, layout), checkpoint, workers, progress)
+        graph = _paper(plan, strategy, literal, checkpoint, workers, progress)
     info = dict(mass.info) | {"built_with": f"geoelastic {__version__}"}
     metric = Metric(
         plan.locations, plan.mass_units, graph, plan.fence, method, requirement=requirement, l_from=l_from, l_top=l_top,
@@ -134,20 +127,16 @@ def _conformal(
 
 
 def _paper(
-    plan: BuildPlan, strategy: str, literal: bool, submaps: int, checkpoint: str | os.PathLike[str] | None,
-    workers: int | None, progress: bool,
+    plan: BuildPlan, strategy: str, literal: bool, checkpoint: str | os.PathLike[str] | None, workers: int | None,
+    progress: bool,
 ) -> Graph:  # fmt: skip
-    """The graph that the paper's passes give, from a checkpoint or from submaps on where there are any."""
-    keeper = Checkpoint.at(checkpoint, plan, strategy=strategy, literal=literal, submaps=submaps)
-    state = keeper.read()
-    if state is None and submaps > 1:
-        state = state_from_submaps(
-            plan.locations, plan.mass_units, plan.table, plan.fence, parts=submaps, frame=SUBMAP_FRAME,
-            strategy=strategy, literal=literal, workers=workers, progress=progress,
-        )  # fmt: skip
+    """The graph that the paper's passes give, from a checkpoint on if there is one."""
+    at = plan.locations
+    inputs = (plan.mass_units, plan.table, plan.fence, at.row, at.col, at.size)
+    keeper = Checkpoint(checkpoint, {"strategy": strategy, "literal": literal}, *inputs)
     graph = build_paper_graph(
         plan.locations, plan.mass_units, plan.table, plan.fence, plan.secret, strategy=strategy, literal=literal,
-        state=state, on_pass=keeper.write, workers=workers, progress=progress,
+        state=keeper.read(), on_pass=keeper.write, workers=workers, progress=progress,
     )  # fmt: skip
     keeper.done()
     return graph
@@ -184,12 +173,6 @@ def make_plan(
     if not np.any(secret & (fence == 0)):
         raise InputError("the map has no location outside its frame and fences: use more cells or a smaller frame")
     return BuildPlan(locations, locations.sum_over(units), outside, fence, secret, table)
-
-
-def _checked_submaps(submaps: int, layout: str) -> int:
-    if require_count("submaps", submaps) > 1 and layout != "uniform":
-        raise InputError("'submaps' must be 1 with the adaptive layout, which has no need of them")
-    return submaps
 
 
 def _frame_cells(grid: Grid, frame: float) -> int:

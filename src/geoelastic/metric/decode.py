@@ -9,7 +9,6 @@ very same files; both are run on the vectors of ``client/test/hostile.json``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from ..errors import FileError
 from ..levels import UNREACHABLE
 from ..locations import Grid, Locations, from_exponents, uniform
 from ..mass import requirement_from_dict
-from ..mass.requirement import MAX_LEVEL
+from ..mass.requirement import MAX_LEVEL, MOST_ASKED, require_stated
 from ..store import schema
 from .cartogram import neighbours_between
 from .conformal import conformal_graph
@@ -31,17 +30,9 @@ from .metric import Metric
 from .relief import Relief
 
 __all__ = [
-    "BY_EDGE",
-    "BY_LOCATION",
-    "BY_PAIR",
-    "COUNT",
-    "SPREAD",
-    "WEIGHT",
-    "conformal_within",
-    "decode_metric",
-    "require_manifest",
-    "require_spread",
-]
+    "BY_EDGE", "BY_LOCATION", "BY_PAIR", "COUNT", "SPREAD", "WEIGHT", "conformal_within", "decode_metric",
+    "require_manifest", "require_spread",
+]  # fmt: skip
 
 Columns = Mapping[str, npt.NDArray[Any]]
 
@@ -50,8 +41,8 @@ SIDE, CELLS, COUNT = 2**15, 2**25, 2**26
 #: The longest edge, and how far the first location of a connected part may be from any of its others, in level units.
 #: Distances are then below 2^24: far below the 2^31 - 1 that mean unreachable, and 2048 levels.
 WEIGHT, SPREAD = 2**23, 2**23
-#: Mass units in all; a requirement, in whole masses; metres.
-MASS, DEMAND, METRES = 2**61, 2.0**20, 4e6
+#: Mass units in all; metres.
+MASS, METRES = 2**61, 4e6
 LEAST_METRES = 2.0**-20
 #: log2 of the side of the largest location: kernels keep (4 side + 4)^2 neighbours of neighbours.
 EXPONENT = 8
@@ -67,9 +58,6 @@ _GRID = ("lat", "lon", "width_m", "height_m", "cell_m", "rows", "cols", "east_m"
 _NEEDS = (
     "geoelastic", "grid", "layout", "method", "requirement", "l_from", "l_top", "frame_cells", "certificate", "info",
 )  # fmt: skip
-_ENTRIES = {
-    "quadratic": ("l_star",), "linear": ("l_star",), "step": ("level", "mass"), "custom": ("name", "levels", "masses"),
-}  # fmt: skip
 _HASH = "[0-9a-f]{64}"
 
 
@@ -139,26 +127,8 @@ def _require_grid(grid: Any) -> tuple[int, int]:
 
 def _require_requirement(data: Any, l_top: float) -> None:
     """A requirement that asks for something at l_top, and for no more than a map can hold."""
-    kind = data.get("kind") if isinstance(data, dict) else None
-    if not isinstance(kind, str) or kind not in _ENTRIES:
-        raise FileError(f"the kind of 'requirement' must be {' or '.join(map(repr, _ENTRIES))}")
-    schema.closed(data, "requirement", needs=("kind", *_ENTRIES[kind]))
-    if kind in ("quadratic", "linear"):
-        star = schema.number(data["l_star"], "l_star", 2.0**-10, 2.0**10)
-        asked = (l_top / star) ** (2 if kind == "quadratic" else 1)
-    elif kind == "step":
-        schema.number(data["level"], "level of the requirement", 0, l_top)
-        asked = schema.number(data["mass"], "mass of the requirement", 0, DEMAND)
-    else:
-        schema.text(data["name"], "name of the requirement")
-        levels, masses = (schema.listed(data[name], name, least=2, most=4097) for name in ("levels", "masses"))
-        levels = [schema.number(level, "levels", 0, MAX_LEVEL) for level in levels]
-        masses = [schema.number(mass, "masses", 0, 2.0**30) for mass in masses]
-        rising = all(a < b for a, b in pairwise(levels)) and masses == sorted(masses)
-        if len(levels) != len(masses) or not rising or levels[-1] < l_top:
-            raise FileError("'levels' and 'masses' of the requirement must rise together, up to 'l_top'")
-        asked = next(mass for level, mass in zip(levels, masses, strict=True) if level >= l_top)
-    if not 2.0**-32 <= asked <= DEMAND:
+    asked = require_stated(data).mass_stated(data, l_top)
+    if not 2.0**-32 <= asked <= MOST_ASKED:
         raise FileError(f"the requirement must ask for a mass in [2^-32, 2^20] at 'l_top', it asks for {asked:g}")
 
 

@@ -18,7 +18,6 @@ from .metric import Metric
 
 __all__ = ["EuclideanMetric", "euclidean_metric"]
 
-
 #: A complete graph of more locations than this is not written out.
 _MOST_EDGES_OF = 4096
 

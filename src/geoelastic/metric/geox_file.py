@@ -16,7 +16,6 @@ same for readers in other languages. A phone needs no more than this to locate, 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import zlib
@@ -33,6 +32,7 @@ from .. import _kernels as kernels
 from ..arrays import ByteArray, IntArray
 from ..errors import FileError, InputError
 from ..store import schema
+from ..store.digest import digest
 from .decode import BY_EDGE, BY_LOCATION, BY_PAIR, COUNT, decode_metric, require_manifest
 from .metric import Metric
 
@@ -83,7 +83,7 @@ def portable_bytes(metric: Metric, *, arrays: Mapping[str, IntArray], extra: Map
     if len(header) > schema.JSON_BYTES or int(columns["mass"].sum()) > _MASS:
         raise InputError(f"a portable file holds a header of {schema.JSON_BYTES} bytes and {_MASS} mass units at most")
     whole = MAGIC + _version(columns) + len(header).to_bytes(4, "little") + header + body
-    return whole + hashlib.sha256(whole).digest()
+    return whole + bytes.fromhex(digest(whole))
 
 
 def is_portable(path: str | os.PathLike[str]) -> bool:
@@ -116,7 +116,7 @@ def decode_portable(content: bytes) -> tuple[Metric, dict[str, Any], dict[str, I
     if content[_VERSION] not in (_PLAIN, _WITH_HEIGHTS, _WITH_PLACES, _WITH_RISES):
         raise FileError("written in a newer format; this geoelastic reads versions 1 to 4")
     begin = _VERSION.stop + 4
-    if len(content) < begin + _DIGEST or hashlib.sha256(content[:-_DIGEST]).digest() != content[-_DIGEST:]:
+    if len(content) < begin + _DIGEST or digest(content[:-_DIGEST]) != content[-_DIGEST:].hex():
         raise FileError("truncated or corrupt: its contents do not match its checksum")
     end = begin + int.from_bytes(content[_VERSION.stop : begin], "little")
     if end > len(content) - _DIGEST:

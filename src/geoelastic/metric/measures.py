@@ -8,13 +8,12 @@ reported.
 
 from __future__ import annotations
 
-import hashlib
-
 import numpy as np
 import numpy.typing as npt
 
 from ..arrays import BoolArray, FloatArray, IntArray
 from ..errors import InputError, require_nonnegative
+from ..store.digest import digest
 from .metric import Metric
 
 __all__ = ["MEASURES", "measure_digest", "output_measure"]
@@ -45,7 +44,7 @@ def output_measure(metric: Metric, output: str | npt.ArrayLike, *, never: npt.Ar
 
 def measure_digest(measure: IntArray) -> str:
     """SHA-256 of a measure: keyed reports know it by this."""
-    return hashlib.sha256(np.ascontiguousarray(measure).tobytes()).hexdigest()
+    return digest(measure)
 
 
 def _weights(metric: Metric, output: str | npt.ArrayLike) -> FloatArray:

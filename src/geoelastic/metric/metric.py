@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -17,6 +16,7 @@ from ..levels import UNREACHABLE, level_to_units, units_to_level, units_to_mass
 from ..locations import Grid, Locations
 from ..mass import Mass, Quadratic, Requirement
 from ..shown import Shown
+from ..store.digest import Digest
 from .graph import Graph
 from .people import People
 
@@ -218,13 +218,11 @@ class Metric(Shown):
     def identity(self) -> str:
         """A name made of all that distances and reports depend on, 32 hexadecimal digits: ledgers and keyed reports
         know a metric by it."""
-        grid, digest = self.grid, hashlib.sha256()
-        digest.update(repr((grid.area, grid.cell_m, grid.rows, grid.cols, self.n)).encode())
+        grid = self.grid
+        state = Digest(repr((grid.area, grid.cell_m, grid.rows, grid.cols, self.n)))
         for array in (self.mass_units, self.fence, self.locations.size, *self.edge_units()):
-            values = np.ascontiguousarray(array)
-            digest.update(f"{values.dtype.str}{values.shape}".encode())
-            digest.update(values.tobytes())
-        return digest.hexdigest()[:32]
+            state.add(f"{array.dtype.str}{array.shape}", array)
+        return state.text[:32]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the metric to one ``.geoelastic`` file."""

@@ -14,6 +14,8 @@ reports the same) may add 2, 4, 8, ... edges a pass.
 from __future__ import annotations
 
 import math
+import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -24,11 +26,12 @@ from ..arrays import BoolArray, IndexArray, IntArray
 from ..errors import MassError, require_choice
 from ..locations import Locations
 from ..progress import progress_bar
+from ..store import table_of
+from ..store.kept import KeptState
 from .graph import Graph
 from .threads import in_parts
 
-__all__ = ["STRATEGIES", "PaperState", "build_paper_graph", "candidate_order", "first_state"]
-
+__all__ = ["STRATEGIES", "Checkpoint", "PaperState", "build_paper_graph", "candidate_order", "first_state"]
 
 #: How next-by-geodistance walks a ring of cells at equal whole distance: `fourfold` steps four places at a time, so
 #: that opposite directions alternate (S, N, SE, NW, E, W, ...); `opposite` goes to and fro across the ring; `golden`
@@ -37,6 +40,8 @@ STRATEGIES = ("fourfold", "opposite", "golden", "sequence")
 _PASSES_OF_ONE_EDGE = 8
 _MOST_EDGES = 256
 _STALLED = 0.9
+#: A stopped build loses at most this much and the pass that was under way.
+_EVERY_S = 60.0
 
 
 @dataclass
@@ -48,6 +53,37 @@ class PaperState:
     graph: Graph
     passes: int = 0
     cap: int = 1
+
+
+class Checkpoint:
+    """Keeps the state of a build now and then, for just these inputs; without a path it does nothing."""
+
+    def __init__(self, path: str | os.PathLike[str] | None, options: dict[str, object], *inputs: object) -> None:
+        self._kept, self._last = KeptState.at(path, "checkpoint", options, *inputs), time.monotonic()
+
+    def read(self) -> PaperState | None:
+        """The state to go on from, or None if there is none for these inputs."""
+        found = self._kept.read()
+        if found is None:
+            return None
+        content, tables = found
+        edges = [np.array(tables["edges"][name]) for name in ("i", "j", "level")]
+        level, pointer = (np.array(tables["vertices"][name]) for name in ("level", "pointer"))
+        graph = Graph.from_edges(level.size, *edges)
+        return PaperState(level.astype(np.int32), pointer.astype(np.int64), graph, content["passes"], content["cap"])
+
+    def write(self, state: PaperState) -> None:
+        """Keep the state, unless one was kept just now."""
+        if time.monotonic() - self._last < _EVERY_S:
+            return
+        vertices = table_of({"level": state.level, "pointer": state.pointer})
+        edges = table_of(dict(zip(("i", "j", "level"), state.graph.edges(), strict=True)))
+        self._kept.write({"passes": state.passes, "cap": state.cap}, {"vertices": vertices, "edges": edges})
+        self._last = time.monotonic()
+
+    def done(self) -> None:
+        """The build is complete: nothing needs to be kept."""
+        self._kept.remove()
 
 
 def candidate_order(radius: int, strategy: str) -> tuple[IndexArray, IndexArray]:

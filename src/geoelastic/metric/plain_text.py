@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from ..arrays import IntArray
 from ..levels import level_to_units
-from ..mass import Linear, Quadratic, Requirement
+from ..mass import Requirement
 from .measures import output_measure
 from .metric import Metric
 
@@ -51,9 +51,7 @@ def dump_text(metric: Metric, measure: IntArray | None = None) -> Iterator[str]:
 
 
 def _recipe(asked: Requirement) -> str:
-    if isinstance(asked, Quadratic | Linear):
-        return f"power {2 if isinstance(asked, Quadratic) else 1} star {_exact(asked.l_star)}"
-    return "power 0 star 0 over 0"
+    return f"power {asked.power} star {_exact(getattr(asked, 'l_star', 0) if asked.power else 0)}"
 
 
 def _exact(number: float) -> str:

@@ -9,7 +9,6 @@ slack aside), and use all of its distances. `metric.sharpen` finds the heights a
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,11 +17,11 @@ import numpy.typing as npt
 
 from ..arrays import IndexArray
 from ..errors import InputError
+from ..store.digest import digest
 from .graph import Graph
 from .metric import Metric
 
 __all__ = ["Relief", "lowered", "reporting_metric"]
-
 
 #: What an edge gives up besides the difference of heights, so that heights need not be exact: a 2^7th, and four units.
 SLACK_BITS, SLACK_UNITS = 7, 4
@@ -46,15 +45,13 @@ class Relief:
     @staticmethod
     def key(metric: Metric) -> str:
         """A digest of all that the heights depend on: graph, masses and fences."""
-        digest = hashlib.sha256()
-        for array in (metric.graph.start, metric.graph.index, metric.graph.weight, metric.mass_units, metric.fence):
-            digest.update(np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes())
-        return digest.hexdigest()
+        graph = metric.graph
+        return digest(graph.start, graph.index, graph.weight, metric.mass_units, metric.fence)
 
     @property
     def digest(self) -> str:
         """A name of the heights."""
-        return hashlib.sha256(self.height.astype("<i4").tobytes()).hexdigest()[:32]
+        return digest(self.height)[:32]
 
     def require_fit(self, metric: Metric) -> None:
         """Refuse heights that were made for another map."""

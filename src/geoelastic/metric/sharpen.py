@@ -20,6 +20,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,14 +30,15 @@ from ..arrays import BoolArray, FloatArray, IndexArray, IntArray
 from ..errors import CheckError, InputError, require_able
 from ..levels import LEVEL_UNIT
 from ..progress import Bar, progress_bar
+from ..store import table_of
+from ..store.kept import KeptState
 from .any_metric import AnyMetric
 from .measures import output_measure
 from .metric import Metric
 from .relief import Relief, lowered
 from .totals import MARGIN_UNITS, Totals, in_walking_order, log_ratio_units, totals_within
 
-__all__ = ["CERTIFY", "STEP", "Heights", "Search", "log_units", "sharpen", "sharpened"]
-
+__all__ = ["CERTIFY", "STEP", "Heights", "Search", "log_units", "sharpen", "sharpen_kept", "sharpened"]
 
 #: How far the passes look, in levels, before the first that certifies.
 SEARCH = (4.5,) * 5 + (6.0,) * 4
@@ -86,6 +88,28 @@ def sharpen(
             if keep is not None:
                 keep(state)
     raise CheckError(f"the heights did not settle in {PASSES} passes: reports go by half of each distance")
+
+
+def sharpen_kept(
+    metric: Metric, path: Path, *, output: str = "mass", resume: bool = True, workers: int | None = None,
+    progress: bool = False,
+) -> Metric:  # fmt: skip
+    """`sharpen`, with the heights kept at `path` after each pass, and going on (if `resume`) from those that a run that
+    was stopped left there.
+
+    The caller removes the file when the result is safe. A metric that has such a relief already is left as it is.
+    """
+    made_for = Relief.key(metric)
+    if resume and metric.relief is not None and (metric.relief.made_for, metric.relief.output) == (made_for, output):
+        return metric
+    kept = KeptState.at(path, "sharpening", f"{made_for}|{output}")
+
+    def keep(state: Heights) -> None:
+        kept.write({"passes": state.passes}, {"locations": table_of({"height": state.height})})
+
+    found = kept.read() if resume else None
+    begin = None if found is None else Heights(np.array(found[1]["locations"]["height"]), found[0]["passes"])
+    return sharpen(metric, output=output, workers=workers, progress=progress, keep=keep, begin=begin)
 
 
 def sharpened(

@@ -4,7 +4,6 @@ builders."""
 
 from __future__ import annotations
 
-import hashlib
 import time
 from typing import Any
 
@@ -14,6 +13,7 @@ from .. import _kernels as kernels
 from ..arrays import BoolArray, IntArray
 from ..levels import units_to_level
 from ..progress import progress_bar
+from ..store.digest import digest
 from .any_metric import AnyMetric
 from .metric import Metric
 from .threads import in_parts
@@ -135,7 +135,4 @@ def _fence_faults(metric: Metric, tail: Any, tip: Any, level: Any) -> tuple[int,
 
 
 def _digest(metric: Metric, *arrays: Any) -> str:
-    state = hashlib.sha256()
-    for array in (*arrays, metric.mass_units, metric.fence):
-        state.update(np.ascontiguousarray(array).astype("<i8").tobytes())
-    return state.hexdigest()
+    return digest(*(np.asarray(array, "<i8") for array in (*arrays, metric.mass_units, metric.fence)))

@@ -7,12 +7,5 @@ from .districts import districts
 from .make import make_pack
 
 __all__ = [
-    "CATALOGUE",
-    "Catalogue",
-    "Region",
-    "check_pack",
-    "districts",
-    "make_pack",
-    "parse_catalogue",
-    "read_catalogue",
-]
+    "CATALOGUE", "Catalogue", "Region", "check_pack", "districts", "make_pack", "parse_catalogue", "read_catalogue",
+]  # fmt: skip

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from ..errors import InputError
 from ..judge import README, verify
 from ..mechanism.geox_mechanism import load_mechanism
 from ..progress import progress_bar
+from ..store.digest import digest
 from .catalogue import CATALOGUE, Region, RegionDrawing, read_catalogue
 
 __all__ = ["check_pack"]
@@ -61,6 +61,6 @@ def _other_bytes(folder: Path, stated: Region | RegionDrawing) -> list[str]:
         return [f"{what} is missing" if not path.exists() else str(error)]
     if len(content) != stated.bytes:
         return [f"{what} has {len(content)} bytes, not {stated.bytes}"]
-    if hashlib.sha256(content).hexdigest() != stated.sha256:
+    if digest(content) != stated.sha256:
         return [f"{what} is not the one that the catalogue names: the digests differ"]
     return []

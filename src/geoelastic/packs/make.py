@@ -8,7 +8,6 @@ folder at any moment finds what the catalogue says.
 from __future__ import annotations
 
 import datetime as dt
-import hashlib
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -32,6 +31,7 @@ from ..metric.sharpen import sharpened
 from ..opening import load
 from ..progress import progress_bar
 from ..store import write_bytes
+from ..store.digest import digest, file_digest
 from .catalogue import CATALOGUE, MOST_DRAWING_BYTES, Catalogue, Region, RegionDrawing, file_name, read_catalogue
 from .districts import districts
 
@@ -141,9 +141,9 @@ def _before(folder: Path) -> dict[str, Region]:
 
 def _region(cut: _Cut, folder: Path, before: Region | None, licence: str | None, today: dt.date) -> Region:
     content = _content(cut)
-    digest = hashlib.sha256(content).hexdigest()
-    path = folder / file_name(cut.id, digest)
-    _write(path, content, digest)
+    seal = digest(content)
+    path = folder / file_name(cut.id, seal)
+    _write(path, content, seal)
     try:
         mechanism = load_mechanism(path)
         found = verify(mechanism, require=README)
@@ -156,18 +156,18 @@ def _region(cut: _Cut, folder: Path, before: Region | None, licence: str | None,
         raise
     metric = mechanism.metric.whole()
     context = _drawing(cut, folder)
-    same = before is not None and (before.sha256, before.context) == (digest, context)
+    same = before is not None and (before.sha256, before.context) == (seal, context)
     return Region(
         id=cut.id, name=cut.name, part_of=cut.part_of, outline=_outline(metric.grid.area),
         km=(metric.grid.area.width_m / 1000, metric.grid.area.height_m / 1000), locations=metric.n,
-        secrets=int(metric.secret.sum()), file=path.name, bytes=len(content), sha256=digest,
+        secrets=int(metric.secret.sum()), file=path.name, bytes=len(content), sha256=seal,
         date=before.date if before is not None and same else today.isoformat(),
         licence=(licence if licence is not None else credit_of(metric.info))[:1000], context=context,
     )  # fmt: skip
 
 
-def _write(path: Path, content: bytes, digest: str) -> None:
-    if not path.exists() or hashlib.sha256(path.read_bytes()).hexdigest() != digest:
+def _write(path: Path, content: bytes, seal: str) -> None:
+    if not path.exists() or file_digest(path) != seal:
         write_bytes(path, content)
 
 
@@ -179,10 +179,10 @@ def _drawing(cut: _Cut, folder: Path) -> RegionDrawing | None:
     content = json.dumps(context.to_dict(), ensure_ascii=False, separators=(",", ":")).encode()
     if len(content) > MOST_DRAWING_BYTES:
         return None
-    digest = hashlib.sha256(content).hexdigest()
-    path = folder / file_name(cut.id, digest, "json")
-    _write(path, content, digest)
-    return RegionDrawing(path.name, len(content), digest)
+    seal = digest(content)
+    path = folder / file_name(cut.id, seal, "json")
+    _write(path, content, seal)
+    return RegionDrawing(path.name, len(content), seal)
 
 
 def _content(cut: _Cut) -> bytes:

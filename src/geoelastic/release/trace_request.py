@@ -33,8 +33,8 @@ def open_traces(
 
 def release_request(
     file: str, traces: Sequence[str], output: str, *, past: Sequence[str], start_s: float | None, end_s: float | None,
-    user: str | None, ledger: str | None, account: str, budget: float | None, per_hours: int | None,
-    budget_level: float, seed: int | None, progress: bool, **choices: Any,
+    user: str | None, lat_column: str | None, lon_column: str | None, ledger: str | None, account: str,
+    budget: float | None, per_hours: int | None, budget_level: float, seed: int | None, progress: bool, **choices: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """Release the traces in files and say what was done. Nothing in the answer tells a true place."""
     for path in (output, ledger):
@@ -46,9 +46,10 @@ def release_request(
         raise InputError("a budget needs a ledger that knows what was released before: give --ledger")
     limit = None if budget is None else Budget(budget, level=budget_level, hours=per_hours)
     mechanism = open_traces(file, **choices)
+    rng = None if seed is None else SeededRandom(seed)
     done = release_file(
-        mechanism, traces, output, past=past, user=user, start_s=start_s, end_s=end_s, ledger=ledger, budget=limit,
-        account=account, rng=None if seed is None else SeededRandom(seed), progress=progress,
+        mechanism, traces, output, past=past, user=user, lat=lat_column, lon=lon_column, start_s=start_s, end_s=end_s,
+        ledger=ledger, budget=limit, account=account, rng=rng, progress=progress,
     )  # fmt: skip
     return done | {"text": "\n".join(_told(done, mechanism))}
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import re
 import threading
@@ -26,6 +25,7 @@ from ..metric.extract import extract
 from ..metric.geox_file import is_portable
 from ..opening import load
 from ..packs import districts
+from ..store.digest import digest
 from ..tiles.tiled_metric import is_tiled
 
 __all__ = ["Blob", "Published", "context_json", "publish"]
@@ -48,7 +48,7 @@ class Blob:
 
     @cached_property
     def etag(self) -> str:
-        return f'"{hashlib.sha256(self.content).hexdigest()[:32]}"'
+        return f'"{digest(self.content)[:32]}"'
 
 
 @dataclass(frozen=True, eq=False)

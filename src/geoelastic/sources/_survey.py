@@ -26,7 +26,6 @@ from .areas import Bounds
 
 __all__ = ["FileSurvey", "Found", "Sides", "UnsortedError", "apart", "sides_of"]
 
-
 #: relations that are areas
 _AREA_TYPES = ("multipolygon", "boundary")
 #: all sides at once: what things have in common of which there are none

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check-ins: who was at which place, and when.
 
-Readers for SNAP's Gowalla and Brightkite files (plain or .gz), Foursquare's TSMC2014 files, and any CSV or Parquet
-table with latitude and longitude columns (user, place and time are optional). Rows without a usable position are
+Readers for SNAP's Gowalla and Brightkite files (plain or .gz), Foursquare's TSMC2014 files, and any table of places
+that `sanitize` reads (`streams`; user, place and time are optional). Rows without a usable position are
 dropped and counted, never guessed: Brightkite has thousands of them (empty fields, and the null island 0, 0).
 """
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,10 +18,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pcsv
-import pyarrow.parquet as pq
 
 from ..arrays import BoolArray, FloatArray, IntArray
 from ..errors import FileError, InputError, require_choice, require_path
+from .streams import KEEP_ALL, numbers, open_stream, usual_column
+from .streams.plumbing import ByteSource
 
 __all__ = ["FORMATS", "Checkins", "read_checkins"]
 
@@ -32,14 +32,9 @@ _COLUMNS = {
     "snap": ["user", "time", "lat", "lon", "place"],
     "foursquare": ["user", "place", "category", "category_name", "lat", "lon", "offset_min", "time"],
 }
-#: column of a table -> names it is found under, the first match wins (compared without case)
-_ALIASES: dict[str, tuple[str, ...]] = {
-    "lat": ("lat", "latitude", "y"),
-    "lon": ("lon", "lng", "long", "longitude", "x"),
-    "user": ("user", "user_id", "userid", "uid"),
-    "place": ("place", "place_id", "placeid", "location_id", "venue_id", "venueid", "poi", "poi_id"),
-    "time": ("time", "timestamp", "datetime", "check_in_time", "checkin_time", "utctime", "date"),
-}
+#: what a caller may name the columns of
+_ROLES = ("lat", "lon", "user", "place", "time")
+_TEXT = (".csv", ".tsv", ".txt")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
@@ -97,140 +92,103 @@ class Checkins:
 def read_checkins(path: str | Path, *, format: str = "auto", columns: Mapping[str, str] | None = None) -> Checkins:
     """Read check-ins from a file.
 
-    `format`: "snap" (Gowalla, Brightkite), "foursquare" (TSMC2014), "table" (CSV or Parquet) or "auto", which looks at
-    the first line. `columns` says which column of a table holds lat, lon, user, place or time where the usual names do
-    not. A CSV without a header must have exactly two columns, lat and lon.
+    `format`: "snap" (Gowalla, Brightkite), "foursquare" (TSMC2014), "table" (any table of places) or "auto", which
+    looks at the first line. `columns` says which column of a table holds lat, lon, user, place or time where the usual
+    names do not. A text without a header has columns called column_1, column_2, ..., or lat and lon if it has just two.
     """
     require_path("path", path)
     path = Path(path)
     require_choice("format", format, FORMATS)
     if not path.is_file():
         raise FileError(f"{path}: no such file")
-    if path.suffix.lower() in (".parquet", ".pq"):
-        return _from_table(path, _read_parquet(path), columns or {})
     kind = _sniff(path) if format == "auto" else format
-    if kind in _COLUMNS:
-        return _finish(path, kind, _read_csv(path, "\t", _COLUMNS[kind]))
-    return _from_table(path, _read_delimited(path), columns or {})
-
-
-def _first_line(path: Path) -> str:
-    opener = gzip.open if path.suffix.lower() == ".gz" else open
-    try:
-        with opener(path, "rt", encoding="latin-1") as file:
-            return str(file.readline()).rstrip("\r\n")
-    except (OSError, EOFError) as error:
-        raise FileError(f"{path}: cannot be read as text ({type(error).__name__})") from error
+    return _read_fixed(path, kind) if kind in _COLUMNS else _read_table(path, columns or {})
 
 
 def _sniff(path: Path) -> str:
-    parts = _first_line(path).split("\t")
-    if len(parts) == 8 and _is_number(parts[4]) and _is_number(parts[5]):
+    suffix = (Path(path.stem) if path.suffix.lower() == ".gz" else path).suffix.lower()
+    if suffix and suffix not in _TEXT:
+        return "table"
+    with ByteSource(path).open() as file:
+        first = file.read(1 << 16).decode("latin-1").partition("\n")[0]
+    parts = first.rstrip("\r").split("\t")
+    if len(parts) == 8 and _all_numbers(parts[4:6]):
         return "foursquare"
-    if len(parts) == 5 and _is_number(parts[2]) and _is_number(parts[3]):
-        return "snap"
-    return "table"
+    return "snap" if len(parts) == 5 and _all_numbers(parts[2:4]) else "table"
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+def _all_numbers(texts: list[str]) -> bool:
+    return bool(np.isfinite(numbers(pa.array(texts), name="", where="", strict=False)).all())
 
 
-def _read_csv(path: Path, delimiter: str, names: list[str] | None) -> pa.Table:
-    """Every column as text: one bad field costs its row and not the file. Rows of the wrong width are dropped."""
-    dropped = [0]
+def _read_fixed(path: Path, kind: str) -> Checkins:
+    """A file whose columns are known and have no names. One bad field costs its row and not the file."""
+    skipped: list[Any] = []
+    names = _COLUMNS[kind]
 
     def skip(row: Any) -> str:
-        dropped[0] += 1
+        skipped.append(row)
         return "skip"
 
-    quote = '"' if names is None or delimiter == "," else False
-    known = names if names is not None else [n.strip('"') for n in _first_line(path).split(delimiter)]
     try:
         table = pcsv.read_csv(
             path,
-            read_options=pcsv.ReadOptions(column_names=names, encoding="latin1" if delimiter == "\t" else "utf8"),
-            parse_options=pcsv.ParseOptions(delimiter=delimiter, quote_char=quote, invalid_row_handler=skip),
-            convert_options=pcsv.ConvertOptions(column_types={n: pa.string() for n in known}),
+            read_options=pcsv.ReadOptions(column_names=names, encoding="latin1"),
+            parse_options=pcsv.ParseOptions(delimiter="\t", quote_char=False, invalid_row_handler=skip),
+            convert_options=pcsv.ConvertOptions(column_types={name: pa.string() for name in names}),
         )
-    except (pa.ArrowInvalid, OSError, EOFError) as error:
-        raise FileError(f"{path}: is not a table of check-ins ({str(error).splitlines()[0]})") from error
-    return table.replace_schema_metadata({"malformed": str(dropped[0])})
+    except (pa.ArrowInvalid, OSError, EOFError):
+        raise FileError(f"{path}: is not a table of check-ins") from None
+    lat, lon = (numbers(table.column(name), name=name, where=path.name, strict=False) for name in ("lat", "lon"))
+    return _finish(path, kind, lat, lon, {name: table.column(name) for name in ("user", "place", "time")}, len(skipped))
 
 
-def _read_delimited(path: Path) -> pa.Table:
-    first = _first_line(path)
-    delimiter = max("\t;,", key=first.count)
-    parts = first.split(delimiter)
-    if not all(_is_number(p) for p in parts):
-        return _read_csv(path, delimiter, None)
-    if len(parts) != 2:
-        raise InputError(f"{path}: a table of check-ins without a header must have exactly the columns lat and lon")
-    return _read_csv(path, delimiter, ["lat", "lon"])
-
-
-def _read_parquet(path: Path) -> pa.Table:
-    try:
-        return pq.read_table(path)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise FileError(f"{path}: is not a Parquet file") from error
-
-
-def _from_table(path: Path, table: pa.Table, columns: Mapping[str, str]) -> Checkins:
-    unknown = sorted(set(columns) - set(_ALIASES))
+def _read_table(path: Path, columns: Mapping[str, str]) -> Checkins:
+    unknown = sorted(set(columns) - set(_ROLES))
     if unknown:
         raise InputError(f"'columns' must name lat, lon, user, place or time, got {', '.join(unknown)}")
-    by_lower = {name.lower(): name for name in reversed(table.column_names)}
-    found: dict[str, str] = {}
-    for role, aliases in _ALIASES.items():
-        wanted = (columns[role].lower(),) if role in columns else aliases
-        hit = next((by_lower[a] for a in wanted if a in by_lower), None)
-        if hit is None and (role in columns or role in ("lat", "lon")):
-            raise InputError(f"{path}: has no column {' or '.join(wanted)}; it has {', '.join(table.column_names)}")
-        if hit is not None:
-            found[role] = hit
-    picked = pa.table({role: table.column(name) for role, name in found.items()})
-    return _finish(path, "table", picked.replace_schema_metadata(table.schema.metadata))
+    reader = open_stream(path, lat=columns.get("lat"), lon=columns.get("lon"), keep=(KEEP_ALL,), strict=False)
+    parts = [batch.unpacked() for batch in reader.batches()]
+    if not parts:
+        raise InputError(f"{path.name}: there is no check-in in it")
+    rest = pa.concat_tables([part.rest for part in parts], promote_options="default")
+    found: dict[str, Any] = {}
+    for role in ("user", "place", "time"):
+        name = columns.get(role) or usual_column(rest.column_names, role)
+        if name is not None and name not in rest.column_names:
+            raise InputError(f"{path.name}: there is no column {name!r}")
+        if name is not None:
+            found[role] = rest.column(name)
+    lat, lon = (np.concatenate([getattr(part, name) for part in parts]) for name in ("lat", "lon"))
+    return _finish(path, "table", lat, lon, found, reader.skipped)
 
 
-def _finish(path: Path, kind: str, table: pa.Table) -> Checkins:
-    lat, lon = _numbers(table.column("lat")), _numbers(table.column("lon"))
+def _finish(
+    path: Path, kind: str, lat: FloatArray, lon: FloatArray, columns: Mapping[str, Any], malformed: int
+) -> Checkins:
     on_earth = (np.abs(lat) <= 90) & (np.abs(lon) <= 180)
     null_island = on_earth & (lat == 0) & (lon == 0)
     keep = on_earth & ~null_island
     n = int(keep.sum())
-    user, user_ids = _codes(table, "user", keep)
-    place, place_ids = _codes(table, "place", keep)
-    time = _times(table.column("time"))[keep] if "time" in table.column_names else np.full(n, "NaT", "datetime64[s]")
+    user, user_ids = _codes(columns.get("user"), keep)
+    place, place_ids = _codes(columns.get("place"), keep)
+    time = _times(columns["time"])[keep] if "time" in columns else np.full(n, "NaT", "datetime64[s]")
     info = {
         "file": path.name,
         "format": kind,
-        "rows": table.num_rows,
-        "dropped_malformed": int((table.schema.metadata or {}).get(b"malformed", b"0")),
+        "rows": len(lat),
+        "dropped_malformed": malformed,
         "dropped_no_position": int((~on_earth).sum()),
         "dropped_null_island": int(null_island.sum()),
     }
     return Checkins(user, place, lat[keep], lon[keep], time, user_ids, place_ids, info)
 
 
-def _numbers(column: pa.ChunkedArray) -> FloatArray:
-    """Floats; NaN where a field is empty or is not a number."""
-    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        text = pc.utf8_trim_whitespace(column)
-        number = pc.match_substring_regex(text, r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
-        column = pc.if_else(number, text, pa.scalar(None, pa.string()))
-    return np.array(pc.cast(column, pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
-
-
-def _codes(table: pa.Table, role: str, keep: BoolArray) -> tuple[IntArray, tuple[str, ...]]:
+def _codes(column: Any, keep: BoolArray) -> tuple[IntArray, tuple[str, ...]]:
     """Codes in order of first appearance; -1 for a missing column or an empty field."""
-    if role not in table.column_names:
+    if column is None:
         return np.full(int(keep.sum()), -1, dtype=np.int64), ()
-    text = pc.cast(table.column(role), pa.string()).filter(pa.array(keep))
+    text = pc.cast(column, pa.string()).filter(pa.array(keep))
     text = pc.if_else(pc.equal(text, ""), pa.scalar(None, pa.string()), text)
     encoded = pc.dictionary_encode(text.combine_chunks())
     codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of points or polygons: CSV, TSV, Parquet, GeoParquet, GeoJSON, GeoPackage, Shapefile, and data frames in
-memory.
+"""Tables of points or polygons: CSV, TSV, Parquet, GeoParquet, GeoJSON, GPX, GeoPackage, Shapefile, and data frames
+in memory.
 
 A `Table` has columns and, for every row, either a place (lat, lon) or a geometry in degrees. CSV, Parquet and GeoJSON
 need no optional package; the rest is read with geopandas.
@@ -21,16 +21,18 @@ import shapely
 from ..arrays import FloatArray
 from ..errors import FileError, InputError, MissingExtraError
 from .areas import Geometries
-from .streams.columns import find_place_columns
+from .streams import open_stream
+from .streams.columns import KEEP_ALL, find_place_columns
+from .streams.geojsonfile import read_features
 from .streams.plumbing import ByteSource
 from .streams.textfile import read_head
 
 __all__ = ["TABLE_SUFFIXES", "Table", "read_table"]
 
-_TEXT, _GEOJSON = (".csv", ".tsv", ".txt"), (".geojson", ".json")
+_TEXT, _GEOJSON = (".csv", ".tsv", ".txt"), (".geojson", ".json", ".geojsonl", ".ndjson")
+_PARQUET, _VECTOR = (".parquet", ".geoparquet", ".pq"), (".gpkg", ".shp", ".shz", ".fgb")
 TABLE_SUFFIXES = (
-    *_TEXT, ".parquet", ".geoparquet", *_GEOJSON, ".gpkg", ".shp", ".fgb",
-    *(f"{suffix}.gz" for suffix in _TEXT + _GEOJSON),
+    *_TEXT, *_PARQUET, *_GEOJSON, ".gpx", *_VECTOR, *(f"{suffix}.gz" for suffix in (*_TEXT, *_GEOJSON, ".gpx")),
 )  # fmt: skip
 
 
@@ -75,11 +77,13 @@ def read_table(source: Any, *, layer: str | None = None) -> Table:
     suffix = Path(path.stem if path.suffix.lower() == ".gz" else path.name).suffix.lower()
     if suffix in _TEXT:
         return _read_csv(path)
-    if suffix in (".parquet", ".geoparquet"):
+    if suffix in _PARQUET:
         return _read_parquet(path)
     if suffix in _GEOJSON:
         return _read_geojson(path)
-    if suffix in (".gpkg", ".shp", ".fgb"):
+    if suffix == ".gpx":
+        return _read_gpx(path)
+    if suffix in _VECTOR:
         return _read_with_geopandas(path, layer)
     raise InputError(f"{path.name}: a table must be one of {', '.join(TABLE_SUFFIXES)}")
 
@@ -130,17 +134,22 @@ def _read_parquet(path: Path) -> Table:
 
 
 def _read_geojson(path: Path) -> Table:
+    features = list(read_features(path))
     try:
-        with ByteSource(path).open() as file:
-            data = json.loads(file.read())
-        features = data["features"] if data.get("type") == "FeatureCollection" else [data]
         geometry = shapely.from_geojson([json.dumps(f["geometry"]) if f.get("geometry") else None for f in features])
         rows = [f.get("properties") or {} for f in features]
     except (ValueError, KeyError, TypeError, AttributeError, shapely.errors.GEOSException):
-        raise FileError(f"{path.name}: not a GeoJSON FeatureCollection") from None
+        raise FileError(f"{path.name}: not a whole GeoJSON file") from None
     names = list(dict.fromkeys(name for row in rows for name in row))
     columns = {name: _tidy([row.get(name) for row in rows]) for name in names}
     return Table(path.name, columns, np.asarray(geometry, dtype=object))
+
+
+def _read_gpx(path: Path) -> Table:
+    parts = list(open_stream(path, keep=(KEEP_ALL,)).batches())
+    names = ("lat", "lon")
+    places = {name: np.concatenate([getattr(part, name) for part in parts] or [np.empty(0)]) for name in names}
+    return Table(path.name, places)
 
 
 def _tidy(values: list[Any]) -> npt.NDArray[Any]:

@@ -9,18 +9,6 @@ from .time_shares import estimate_time
 from .zones import Zones, make_zones
 
 __all__ = [
-    "Change",
-    "Estimate",
-    "Flows",
-    "Plan",
-    "Survey",
-    "Zones",
-    "compare",
-    "estimate",
-    "estimate_flows",
-    "estimate_periods",
-    "estimate_time",
-    "make_zones",
-    "plan",
-    "prepare",
-]
+    "Change", "Estimate", "Flows", "Plan", "Survey", "Zones", "compare", "estimate", "estimate_flows",
+    "estimate_periods", "estimate_time", "make_zones", "plan", "prepare",
+]  # fmt: skip

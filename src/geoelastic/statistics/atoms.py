@@ -4,7 +4,6 @@ spread over them and inside them (the map's mass, or a prior)."""
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,6 +14,7 @@ from ..arrays import FloatArray, IndexArray, IntArray
 from ..errors import InputError
 from ..locations import Grid
 from ..metric import AnyMetric
+from ..store.digest import digest
 from .information import sums
 from .zones import LARGEST_PIECE, Zones, leaf_zones
 
@@ -50,8 +50,7 @@ class Atoms:
     @cached_property
     def digest(self) -> str:
         """A name of all that the atoms are made of."""
-        parts = (self.cell, self.cell_atom, self.cell_share, self.zone)
-        return hashlib.sha256(b"".join(np.ascontiguousarray(part).tobytes() for part in parts)).hexdigest()
+        return digest(self.cell, self.cell_atom, self.cell_share, self.zone)
 
 
 def make_atoms(

@@ -30,7 +30,7 @@ def _survey(file: str, zones: str, measure: str, **options: Any) -> Survey:
 
 def estimate_files(
     file: str, reports: str, zones: str, output: str, *, measure: str = "mass", user: str | None = None,
-    lat: str | None = None, lon: str | None = None, elsewhere: bool = True, picture: str | None = None,
+    lat_column: str | None = None, lon_column: str | None = None, elsewhere: bool = True, picture: str | None = None,
     truth: str | None = None,
     cache: str | None = None, progress: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
@@ -39,7 +39,7 @@ def estimate_files(
         if path is not None:
             require_output(path)
     survey = _survey(file, zones, measure, elsewhere=elsewhere, cache=cache, progress=progress)
-    found = estimate(survey, reports, user=user, lat=lat, lon=lon)
+    found = estimate(survey, reports, user=user, lat=lat_column, lon=lon_column)
     known = None if truth is None else _shares(survey.zones, truth)
     for path in (output, picture):
         if path is not None:

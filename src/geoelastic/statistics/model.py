@@ -8,7 +8,6 @@ folder under a digest of all that it is made from.
 
 from __future__ import annotations
 
-import hashlib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +27,7 @@ from ..metric.threads import worker_count
 from ..metric.weights import Weights
 from ..progress import progress_bar
 from ..reports.protocols import Mechanism
+from ..store.digest import digest
 from .atoms import Atoms, entries_of
 
 __all__ = ["LARGE", "MOST_ENTRIES", "Law", "ReportModel", "law_of", "report_model"]
@@ -156,11 +156,9 @@ def _matrix(law: Law, atoms: Atoms, group: IndexArray, workers: int | None, prog
 
 
 def _digest(law: Law, atoms: Atoms, group: IndexArray) -> str:
-    digest = hashlib.sha256(atoms.digest.encode())
-    for part in (law.graph.start, law.graph.index, law.graph.weight, law.measure, law.metric.fence, group):
-        digest.update(np.ascontiguousarray(part).tobytes())
-    digest.update(str(law.weights.exponent).encode())
-    return digest.hexdigest()[:32]
+    graph = law.graph
+    arrays = (graph.start, graph.index, graph.weight, law.measure, law.metric.fence, group)
+    return digest(atoms.digest, *arrays, str(law.weights.exponent))[:32]
 
 
 def _kept(path: Path | None, shape: tuple[int, int]) -> FloatArray | None:

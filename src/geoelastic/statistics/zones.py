@@ -7,7 +7,6 @@ and an estimate that leaves no room for them would push them into the zones.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from ..errors import InputError, MissingExtraError, require_count, require_posit
 from ..fences import read_named_fences
 from ..locations import Grid
 from ..metric import AnyMetric
+from ..store.digest import digest
 
 __all__ = ["Zones", "grid_zones", "h3_zones", "leaf_zones", "make_zones", "polygon_zones"]
 
@@ -55,7 +55,7 @@ class Zones:
     @property
     def digest(self) -> str:
         """A name of which cell lies in which zone."""
-        return hashlib.sha256(self.label.astype("<i4").tobytes()).hexdigest()
+        return digest(self.label.astype("<i4"))
 
     @property
     def cells(self) -> IntArray:

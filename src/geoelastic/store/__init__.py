@@ -9,12 +9,6 @@ from .atomic import require_writable, write_bytes, writing
 from .container import FORMAT_VERSION, container_bytes, read_container, table_of, write_container
 
 __all__ = [
-    "FORMAT_VERSION",
-    "container_bytes",
-    "read_container",
-    "require_writable",
-    "table_of",
-    "write_bytes",
-    "write_container",
-    "writing",
-]
+    "FORMAT_VERSION", "container_bytes", "read_container", "require_writable", "table_of", "write_bytes",
+    "write_container", "writing",
+]  # fmt: skip

@@ -11,7 +11,6 @@ decided by those who write it (`metric/metric_file.py` for metrics).
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import os
@@ -29,6 +28,7 @@ import pyarrow.parquet as pq
 from ..errors import FileError, InputError
 from . import schema
 from .atomic import write_bytes
+from .digest import digest
 
 __all__ = ["FORMAT_VERSION", "container_bytes", "read_container", "require_room", "table_of", "write_container"]
 
@@ -68,7 +68,7 @@ def container_bytes(kind: str, manifest: Mapping[str, Any], tables: Mapping[str,
         "version": FORMAT_VERSION,
         "kind": kind,
         "content": dict(manifest),
-        "tables": {name: hashlib.sha256(content).hexdigest() for name, content in members.items()},
+        "tables": {name: digest(content) for name, content in members.items()},
     }
     try:
         text = json.dumps(head, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False)
@@ -105,7 +105,7 @@ def _sealed_zip(members: Mapping[str, bytes]) -> bytes:
             archive.writestr(entry, content)
         archive.comment = b"0" * _DIGEST_LENGTH
     body = sink.getvalue()[:-_DIGEST_LENGTH]
-    return body + hashlib.sha256(body).hexdigest().encode()
+    return body + digest(body).encode()
 
 
 def read_container(
@@ -124,7 +124,7 @@ def read_container(
         if _ZIP_MAGIC.startswith(content[: len(_ZIP_MAGIC)]) and len(content) < _NAME_AT + len(_MANIFEST):
             raise FileError(f"{target}: truncated: it is only {len(content)} bytes long")
         raise FileError(f"{target}: not a geoelastic file")
-    if hashlib.sha256(content[:-_DIGEST_LENGTH]).hexdigest().encode() != content[-_DIGEST_LENGTH:]:
+    if digest(content[:-_DIGEST_LENGTH]).encode() != content[-_DIGEST_LENGTH:]:
         raise FileError(f"{target}: truncated or corrupt: its contents do not match its checksum")
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
@@ -132,8 +132,8 @@ def read_container(
             if kind is not None and head["kind"] != kind:
                 raise FileError(f"holds a {head['kind']}, not a {kind}")
             tables = {
-                name: _table(archive, name, digest, None if columns is None else columns.get(name, {}))
-                for name, digest in head["tables"].items()
+                name: _table(archive, name, seal, None if columns is None else columns.get(name, {}))
+                for name, seal in head["tables"].items()
             }
     except FileError as error:
         raise FileError(f"{target}: {error}") from None
@@ -172,9 +172,9 @@ def _head(archive: zipfile.ZipFile) -> dict[str, Any]:
         raise FileError("'content' and 'tables' must be objects")
     if len(head["tables"]) > _TABLES:
         raise FileError(f"a file has at most {_TABLES} tables, got {len(head['tables'])}")
-    for name, digest in head["tables"].items():
+    for name, seal in head["tables"].items():
         schema.text(name, "name of a table", pattern="[a-z_]+")
-        schema.text(digest, f"checksum of {name}", pattern="[0-9a-f]{64}")
+        schema.text(seal, f"checksum of {name}", pattern="[0-9a-f]{64}")
     return head
 
 
@@ -186,10 +186,10 @@ def _member(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
     return archive.read(entry)
 
 
-def _table(archive: zipfile.ZipFile, name: str, digest: str, types: Mapping[str, pa.DataType] | None) -> pa.Table:
+def _table(archive: zipfile.ZipFile, name: str, seal: str, types: Mapping[str, pa.DataType] | None) -> pa.Table:
     try:
         member = _member(archive, f"{name}.parquet", _FILE_BYTES)
-        if hashlib.sha256(member).hexdigest() != digest:
+        if digest(member) != seal:
             raise FileError(f"corrupt: the table {name!r} does not match its checksum")
         file = pq.ParquetFile(pa.BufferReader(member))
         if types is not None:

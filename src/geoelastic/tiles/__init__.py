@@ -6,12 +6,5 @@ from .engine import DaskEngine, Engine, InlineEngine, Job
 from .update import mass_as_before, update_tiles
 
 __all__ = [
-    "DEFAULT_TILE",
-    "DaskEngine",
-    "Engine",
-    "InlineEngine",
-    "Job",
-    "build_tiles",
-    "mass_as_before",
-    "update_tiles",
-]
+    "DEFAULT_TILE", "DaskEngine", "Engine", "InlineEngine", "Job", "build_tiles", "mass_as_before", "update_tiles",
+]  # fmt: skip

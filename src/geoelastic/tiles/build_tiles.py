@@ -21,8 +21,6 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from .. import __version__
 from ..arrays import IntArray
 from ..context import Context
@@ -33,11 +31,11 @@ from ..mass import Mass, Quadratic, Requirement
 from ..metric.build import DEFAULT_L_FROM, _frame_cells, _require_mass
 from ..metric.cartogram import evening_radius
 from ..progress import Bar, progress_bar
+from ..store.kept import kept_name
 from . import stages
 from .carve_tiles import carve_tiles
 from .engine import DaskEngine, Engine, Job
 from .folder import FOLDERS, files_of, write_context_file
-from .keys import cells_name, stage_name
 from .manifest import make_manifest, tidy_stages
 from .store import CachedStore, TileStore
 from .tiled_metric import TiledMetric, open_tiles
@@ -130,10 +128,8 @@ def put_map(store: TileStore, plan: TilePlan, units: IntArray) -> dict[int, str]
     names = {}
     for tile in range(plan.tiling.n):
         box = plan.tiling.box(tile)
-        part = np.ascontiguousarray(units[box.row : box.row_end, box.col : box.col_end])
-        names[tile] = cells_name(plan.tiling.name(tile), part)
-        if store.summary(names[tile]) is None:
-            stages.put_cells(store, names[tile], part)
+        part = units[box.row : box.row_end, box.col : box.col_end]
+        names[tile] = stages.put_cells(store, plan.tiling.name(tile), part)
     return names
 
 
@@ -168,7 +164,7 @@ class Run:
         names, summaries = self.names.setdefault(stage, {}), self.summaries.setdefault(stage, {})
         jobs, tiles = [], {}
         for tile, spec in specs.items():
-            name = names[tile] = stage_name(folder, self.plan.tiling.name(tile), stage, self.plan, spec)
+            name = names[tile] = self.file_of(folder, tile, stage, spec)
             found = self.store.summary(name)
             if found is not None and self._also_there(spec):
                 summaries[tile] = found
@@ -181,6 +177,11 @@ class Run:
         for key, summary in self.engine.run(jobs):
             summaries[tiles[key]] = summary
             self._step()
+
+    def file_of(self, folder: str, tile: int, stage: str, spec: dict[str, Any]) -> str:
+        """The file that a stage writes for a tile: by the plan, the version and the names of the files it reads."""
+        told = {key: value for key, value in spec.items() if key != "patches"}  # `patched` tells what is in them
+        return kept_name(f"{folder}/{self.plan.tiling.name(tile)}", stage, self.plan.to_dict(), told)
 
     def _also_there(self, spec: dict[str, Any]) -> bool:
         return "tile_output" not in spec or self.store.summary(spec["tile_output"]) is not None
@@ -340,14 +341,14 @@ def _stitch_stage(run: Run, margins: dict[int, int]) -> dict[int, list[int]]:
 
 def _check_stage(run: Run, margins: dict[int, int], meets: dict[int, list[int]]) -> None:
     """Check every tile, with the scales and edges that will be used."""
-    tiling, checks = run.plan.tiling, {}
+    checks = {}
     for tile in margins:
         if run.plan.ascent:
             spec = _window_spec(run, tile, margins[tile], "lay_out", "link", "raised", "rises")
         else:
             spec = _window_spec(run, tile, margins[tile], "lay_out", "link", "solve") | _patches(run, meets[tile])
         spec["profile"] = math.ceil(PROFILE_SHARE * run.summaries["lay_out"][tile]["secrets"])
-        checks[tile] = spec | {"tile_output": stage_name("tiles", tiling.name(tile), "tile", run.plan, spec)}
+        checks[tile] = spec | {"tile_output": run.file_of("tiles", tile, "tile", spec)}
     run.names["tile"] = {tile: spec["tile_output"] for tile, spec in checks.items()}
     run.stage("check", stages.check, checks, "build/check")
 

@@ -34,10 +34,11 @@ from ..metric.carve import carve
 from ..metric.metric import Metric
 from ..metric.relief import lowered
 from ..metric.resharpen import resharpened
+from ..store.digest import columns_digest
 from .cut import cut_part
 from .manifest import blocks_told, measures_told
 from .stages import linked, pace_of
-from .store import Columns, Draft, columns_digest
+from .store import Columns, Draft
 from .tiled_metric import TiledMetric
 from .tiling import Box
 from .whole_graph import told_of, whole_metric

@@ -14,7 +14,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -22,10 +21,11 @@ from typing import Any
 from ..context import Context, context_from_parts, context_to_parts
 from ..errors import FileError
 from ..locations import Grid
+from ..store.digest import columns_digest, digest
 from ..store.schema import parse_json
 from .decode_tiles import require_content
 from .parts import BLOCK_CELLS
-from .store import TileStore, columns_digest
+from .store import TileStore
 
 __all__ = [
     "FOLDERS", "FORMAT_VERSION", "KINDS", "MANIFEST", "files_of", "read_context_file", "read_manifest",
@@ -47,7 +47,7 @@ def read_manifest(store: TileStore) -> dict[str, Any]:
     try:
         head = parse_json(store.read(MANIFEST), "manifest", most=_MANIFEST_BYTES)
         content: dict[str, Any] = head["content"]
-        whole = _seal(content) == head["sha256"]
+        whole = digest(content) == head["sha256"]
     except (FileError, KeyError, TypeError):
         raise FileError(f"{store.address(MANIFEST)}: truncated, corrupt or not a manifest") from None
     if head.get("format") != FORMAT:
@@ -69,7 +69,7 @@ def read_manifest(store: TileStore) -> dict[str, Any]:
 def write_manifest(store: TileStore, content: Mapping[str, Any], keep: Iterable[str] = ()) -> None:
     """Make a folder the metric of `content`, whose files are there; then remove the files of an earlier one, but those
     to `keep`."""
-    head = {"format": FORMAT, "version": FORMAT_VERSION, "content": content, "sha256": _seal(content)}
+    head = {"format": FORMAT, "version": FORMAT_VERSION, "content": content, "sha256": digest(content)}
     text = json.dumps(head, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False)
     store.write(MANIFEST, text.encode())
     named = set(files_of(content)) | set(keep)
@@ -88,8 +88,7 @@ def files_of(content: Mapping[str, Any]) -> list[str]:
 def write_context_file(store: TileStore, context: Context) -> str:
     """Keep what is drawn with maps; the name of its file, which tells what is in it."""
     entry, columns = context_to_parts(context)
-    text = json.dumps([entry, columns_digest(columns)], sort_keys=True)
-    name = f"context/{hashlib.sha256(text.encode()).hexdigest()[:20]}.parquet"
+    name = f"context/{digest([entry, columns_digest(columns)])[:20]}.parquet"
     store.write_table(name, columns, entry)
     return name
 
@@ -101,7 +100,3 @@ def read_context_file(store: TileStore, name: str, grid: Grid) -> Context:
         return context_from_parts(entry, columns, grid.cols * grid.cell_m, grid.rows * grid.cell_m)
     except FileError as error:
         raise FileError(f"{store.address(name)}: corrupt: {error}") from None
-
-
-def _seal(content: Any) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

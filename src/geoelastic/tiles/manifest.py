@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..levels import units_to_level
+from ..store.digest import Digest
 from .parts import BLOCK_CELLS, half_cells, measure_units, tile_weights
 from .store import TileStore
 from .tiling import TilePlan
@@ -79,15 +79,15 @@ def measures_told(store: TileStore, plan: TilePlan, tiles: list[dict[str, Any]])
     measures = {}
     for output in ("mass", "uniform"):
         total = float(np.concatenate([tile_weights(part, output, densest) for part in columns]).sum())
-        units, state = np.zeros(blocks, np.int64), hashlib.sha256()
+        units, state = np.zeros(blocks, np.int64), Digest()
         for tile, part in enumerate(columns):
             leaves = tile_leaves(store, plan.tiling, tile, tiles[tile]["tile"], part["exponent"])
             where = leaves[:, 0] // BLOCK_CELLS, leaves[:, 1] // BLOCK_CELLS
             mine = measure_units(part, output, densest, total, n)
-            state.update(mine.tobytes())
+            state.add(mine)
             np.add.at(units, where, np.where(fence_of(part) > 0, 0, mine))
         measures[output] = {
-            "densest": densest, "total": total, "block_units": units.tolist(), "sha256": state.hexdigest(),
+            "densest": densest, "total": total, "block_units": units.tolist(), "sha256": state.text,
         }  # fmt: skip
     return measures
 
@@ -163,27 +163,27 @@ def _ratio(checks: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _digest(run: Run, tiles: list[dict[str, Any]]) -> str:
     """The hash that `verify` takes of the whole graph, worked out tile by tile."""
-    state = hashlib.sha256()
+    state = Digest()
     for name in ("tail", "tip", "level", "mass"):
         for part in _column(run, tiles, name):
-            state.update(part.astype("<i8").tobytes())
+            state.add(part.astype("<i8"))
     for tile in tiles:
-        state.update(bytes(8 * tile["n"]))
-    return state.hexdigest()
+        state.add(bytes(8 * tile["n"]))
+    return state.text
 
 
 def _identity(run: Run, tiles: list[dict[str, Any]]) -> str:
     """The name that ledgers and sticky reports know a metric by (`mechanism.sticky.metric_id`), tile by tile."""
-    grid, n, state = run.plan.grid, _number(tiles), hashlib.sha256()
+    grid, n, state = run.plan.grid, _number(tiles), Digest()
     edges = sum(check["edges"] for check in run.summaries["check"].values())
-    state.update(repr((grid.area, grid.cell_m, grid.rows, grid.cols, n)).encode())
+    state.add(repr((grid.area, grid.cell_m, grid.rows, grid.cols, n)))
     kinds = {"mass": ("<i8", n), "fence": ("<i4", n), "size": ("<i4", n)}
     kinds |= dict.fromkeys(("tail", "tip", "level"), ("<i4", edges))
     for name, (dtype, count) in kinds.items():
-        state.update(f"{dtype}{(count,)}".encode())
+        state.add(f"{dtype}{(count,)}")
         for part in _column(run, tiles, name):
-            state.update(part.astype(dtype).tobytes())
-    return state.hexdigest()[:32]
+            state.add(part.astype(dtype))
+    return state.text[:32]
 
 
 def _column(run: Run, tiles: list[dict[str, Any]], name: str) -> Iterator[npt.NDArray[Any]]:

@@ -8,14 +8,11 @@ two of them gives each the share that lies there. The price is that the file is 
 
 from __future__ import annotations
 
-import hashlib
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .. import __version__
 from ..area import Area
 from ..errors import FileError, InputError
 from ..locations import Grid
@@ -24,6 +21,8 @@ from ..quality.assemble import FeatureBatch, assemble
 from ..quality.gather import read_batches, stated_box, whole_cells
 from ..quality.recipe import Recipe
 from ..sources.osm import OSM_SUFFIXES
+from ..store.digest import file_digest
+from ..store.kept import kept_name
 from .engine import Engine, Job
 from .quality_account import account_of_part, account_of_whole
 from .store import TileStore
@@ -60,8 +59,7 @@ def quality_in_parts(
         raise FileError(f"{source}: no such file")
     grid = Grid.over(_area(source, chosen, area, cell_m), cell_m)
     store, tiling = TileStore(folder), Tiling(grid.rows, grid.cols, part_cells)
-    with Path(source).open("rb") as stream:
-        content = hashlib.file_digest(stream, "sha256").hexdigest()
+    content = file_digest(source)
     names, jobs = [], []
     for part in range(tiling.n):
         spec = _spec(grid, tiling, part, source, recipe)
@@ -108,8 +106,7 @@ def _numbers(area: Area) -> list[float]:
 
 def _name(part: str, spec: dict[str, Any], content: str, recipe: Recipe) -> str:
     told = {key: value for key, value in spec.items() if key not in ("source", "recipe")}
-    text = json.dumps([__version__, told, content, repr(recipe)], sort_keys=True)
-    return f"build/quality/{part}-{hashlib.sha256(text.encode()).hexdigest()[:20]}.parquet"
+    return kept_name(f"build/quality/{part}", told, content, repr(recipe))
 
 
 def read_part(spec: dict[str, Any]) -> dict[str, Any]:

@@ -33,7 +33,8 @@ from ..metric.cartogram import UNITS, draw_cartogram
 from ..metric.conformal import _radii, conformal_graph, first_scales, repair, scales_of_density, solve_scales
 from ..metric.graph import Graph
 from ..metric.verify import PROBES
-from .store import Columns, TileStore, columns_digest
+from ..store.digest import columns_digest, digest
+from .store import Columns, TileStore
 from .tiling import MARGIN_CELLS, Box, TilePlan
 from .window import (
     Files,
@@ -70,9 +71,12 @@ def _plan(text: str) -> TilePlan:
     return TilePlan.from_dict(json.loads(text))
 
 
-def put_cells(store: TileStore, name: str, cells: IntArray) -> None:
-    """Keep the masses of a tile's cells, row by row."""
-    store.write_table(name, {"mass": np.ascontiguousarray(cells).ravel()}, {"mass": int(cells.sum())})
+def put_cells(store: TileStore, tile: str, cells: IntArray) -> str:
+    """Keep the masses of a tile's cells, row by row; the name of their file, which is returned, tells its content."""
+    name = f"build/cells/{tile}-{digest(repr(cells.shape), cells.astype('<i8'))[:20]}.parquet"
+    if store.summary(name) is None:
+        store.write_table(name, {"mass": np.ascontiguousarray(cells).ravel()}, {"mass": int(cells.sum())})
+    return name
 
 
 def lay_out(spec: Spec) -> dict[str, Any]:

@@ -9,7 +9,6 @@ object visible only when all of it has arrived. Addresses with ``://`` are opene
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import io
 import json
 from collections.abc import Mapping, Sequence
@@ -18,7 +17,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -26,9 +24,10 @@ import pyarrow.parquet as pq
 from ..errors import FileError, MissingExtraError
 from ..store import table_of, write_bytes
 from ..store.container import require_room
+from ..store.digest import columns_digest
 from .decode_tiles import require_table
 
-__all__ = ["CachedStore", "Draft", "TileStore", "columns_digest"]
+__all__ = ["CachedStore", "Draft", "TileStore"]
 
 Columns = dict[str, npt.NDArray[Any]]
 _META = b"geoelastic"
@@ -204,15 +203,6 @@ class Draft(CachedStore):
             target.write_table(name, self._own[name], {})
         else:
             self._base.copy(name, target)
-
-
-def columns_digest(columns: Mapping[str, npt.NDArray[Any]]) -> str:
-    """SHA-256 of the names, types and values of columns."""
-    state = hashlib.sha256()
-    for name, array in sorted(columns.items()):
-        state.update(f"{name}:{array.dtype.str}:{array.size};".encode())
-        state.update(np.ascontiguousarray(array).data)
-    return state.hexdigest()
 
 
 def _reason(error: OSError) -> str:

@@ -50,7 +50,6 @@ from .window import (
 
 __all__ = ["TiledMetric", "is_tiled", "open_tiles"]
 
-
 #: Tiles whose locations are kept at hand.
 _LEAVES_KEPT = 64
 

@@ -19,7 +19,6 @@ from . import stages
 from .build_tiles import run_plan
 from .engine import Engine
 from .folder import write_context_file
-from .keys import cells_name
 from .store import TileStore
 from .tiled_metric import TiledMetric, open_tiles
 from .window import read_cells
@@ -96,7 +95,5 @@ def _compare(metric: TiledMetric, mass: Mass, tolerance: float) -> tuple[dict[in
         before = read_cells(store, tiling, box, old)
         drift[tile] = np.abs(new - before).sum(dtype=np.float64) / max(float(before.sum()), 1.0)
         if drift[tile] > tolerance:
-            names[tile] = cells_name(tiling.name(tile), new)
-            if store.summary(names[tile]) is None:
-                stages.put_cells(store, names[tile], new)
+            names[tile] = stages.put_cells(store, tiling.name(tile), new)
     return names, drift

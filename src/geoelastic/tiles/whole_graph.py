@@ -10,15 +10,12 @@ comes out as before is the tile from before. An index says that a step was done,
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .. import __version__
 from ..arrays import FloatArray
 from ..errors import CheckError
 from ..locations import Locations
@@ -26,7 +23,9 @@ from ..metric.ascent import fit_edges
 from ..metric.metric import Metric
 from ..metric.relief import Relief, lowered
 from ..metric.sharpen import Heights, sharpen
-from .store import TileStore, columns_digest
+from ..store.digest import columns_digest
+from ..store.kept import kept_name
+from .store import TileStore
 from .tiling import Box, TilePlan
 from .window import (
     Files,
@@ -135,8 +134,7 @@ def _all_of(plan: TilePlan) -> Box:
 
 def _index(step: str, plan: TilePlan, files: Mapping[str, Any]) -> str:
     """The file that says that a step was done with these files."""
-    text = json.dumps([__version__, step, plan.to_dict(), files], sort_keys=True)
-    return f"build/whole/{step}-{hashlib.sha256(text.encode()).hexdigest()[:20]}.parquet"
+    return kept_name(f"build/whole/{step}", step, plan.to_dict(), files)
 
 
 def _done(store: TileStore, index: str) -> dict[str, Any] | None:

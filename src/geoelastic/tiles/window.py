@@ -23,7 +23,6 @@ __all__ = [
     "read_cells", "read_columns", "read_rises", "read_scales", "read_window", "slopes", "tile_leaves", "unpack_rows",
 ]  # fmt: skip
 
-
 #: Set on the first neighbour of each location; the lower bits are the slot of the neighbour's tile.
 ROW_START = 0x80
 #: Files by tile number.

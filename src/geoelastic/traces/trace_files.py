@@ -39,6 +39,8 @@ def release_file(
     *,
     past: Sequence[str | Path] = (),
     user: str | None = None,
+    lat: str | None = None,
+    lon: str | None = None,
     start_s: float | None = None,
     end_s: float | None = None,
     ledger: str | Path | None = None,
@@ -53,7 +55,7 @@ def release_file(
     then public. `account`: whose traces those without a name are, in the `ledger`. The result is for the owner: it
     says how many ticks lay outside the map.
     """
-    traces = read_traces(*sources, user=user)
+    traces = read_traces(*sources, user=user, lat=lat, lon=lon)
     habits = read_habits(mechanism, past)
     releases, clamped = [], 0
     with progress_bar("release", len(traces), show=progress) as bar:

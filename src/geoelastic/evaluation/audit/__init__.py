@@ -14,13 +14,5 @@ from .auditor import audit, audit_table
 from .result import ALPHA, AuditResult, Bound, Finding
 
 __all__ = [
-    "ALPHA",
-    "AuditResult",
-    "AuditedClaim",
-    "Bound",
-    "ElasticClaim",
-    "Finding",
-    "LaplaceClaim",
-    "audit",
-    "audit_table",
-]
+    "ALPHA", "AuditResult", "AuditedClaim", "Bound", "ElasticClaim", "Finding", "LaplaceClaim", "audit", "audit_table",
+]  # fmt: skip

@@ -18,13 +18,8 @@ from ...levels import LEVEL_UNIT, UNREACHABLE
 from ...traces.mechanism import TraceMechanism
 
 __all__ = [
-    "WINDOWS",
-    "believe",
-    "log_weights",
-    "mean_distance",
-    "running_mean",
-    "smooth",
-]
+    "WINDOWS", "believe", "log_weights", "mean_distance", "running_mean", "smooth",
+]  # fmt: skip
 
 #: Ticks of the running means that are tried; the best one counts.
 WINDOWS = (3, 6, 12, 36, 72)

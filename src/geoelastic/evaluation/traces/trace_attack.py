@@ -24,13 +24,14 @@ _LEAST_NIGHTS = 3
 
 
 def attack_releases(
-    mechanism: TraceMechanism, released: str | Path, truth: Sequence[str | Path], *, user: str | None = None
-) -> dict[str, Any]:
+    mechanism: TraceMechanism, released: str | Path, truth: Sequence[str | Path], *, user: str | None = None,
+    lat: str | None = None, lon: str | None = None,
+) -> dict[str, Any]:  # fmt: skip
     """What adversaries who know the mechanism make of a file of releases: errors in metres over its ticks, by user.
 
     Only the errors come out: nothing in the result tells a true place.
     """
-    true = {trace.user: trace for trace in read_traces(*truth, user=user)}
+    true = {trace.user: trace for trace in read_traces(*truth, user=user, lat=lat, lon=lon)}
     rows = []
     for trace in read_traces(released):
         owner = true.get(trace.user) or (next(iter(true.values())) if len(true) == 1 else None)
@@ -43,12 +44,12 @@ def attack_releases(
 
 def map_release(
     mechanism: TraceMechanism, released: str | Path, truth: Sequence[str | Path], target: str | Path, *,
-    user: str | None = None,
+    user: str | None = None, lat: str | None = None, lon: str | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """A page of one person's release beside the truth; the page is its owner's, readable by nobody else."""
     from ...figures.trace_page import trace_page
 
-    owner, shown_trace = read_traces(*truth, user=user), read_traces(released, user=user)
+    owner, shown_trace = read_traces(*truth, user=user, lat=lat, lon=lon), read_traces(released, user=user)
     if len(owner) != 1 or len(shown_trace) != 1:
         raise InputError("a map is of one person: choose one with 'user'")
     location, shown, true_xy, step_s = _seen(mechanism, shown_trace[0], owner[0])

@@ -31,15 +31,8 @@ from ...traces.live import LiveTrace
 from ...traces.mechanism import TraceMechanism
 
 __all__ = [
-    "HomeTicks",
-    "LiveHome",
-    "Told",
-    "home_beliefs",
-    "home_by_bayes",
-    "home_by_mean",
-    "homes_by_bayes",
-    "nights_of",
-]
+    "HomeTicks", "LiveHome", "Told", "home_beliefs", "home_by_bayes", "home_by_mean", "homes_by_bayes", "nights_of",
+]  # fmt: skip
 
 _NIGHT_HOURS = (0.0, 6.0)
 #: Candidates for a home, the best by a first look; beyond e^-_LEAST of the best one nothing is left to find.

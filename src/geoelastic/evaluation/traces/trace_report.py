@@ -37,10 +37,11 @@ _BY_HOUR = ("clock, sharpened", "predictive, sharpened", "trace", "trace, 24 h, 
 
 def evaluate_traces(
     mechanism: ElasticMechanism, sources: Sequence[str | Path], folder: str | Path, *,
-    costs: Sequence[float] = (10.0, 20.0), most_days: int | None = None, commuters: int = 24, progress: bool = False,
+    costs: Sequence[float] = (10.0, 20.0), most_days: int | None = None, commuters: int = 24, lat: str | None = None,
+    lon: str | None = None, progress: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
     """The whole evaluation: `traces.json`, `traces.md` and figures in a folder; returns what the first holds."""
-    traces = read_traces(*sources)
+    traces = read_traces(*sources, lat=lat, lon=lon)
     out = Path(folder)
     out.mkdir(parents=True, exist_ok=True)
     with progress_bar("traces", len(costs) + 2, show=progress) as bar:

@@ -22,7 +22,7 @@ from typing import Any, Protocol
 
 from ...errors import InputError
 from ...store.atomic import writing
-from .columns import KEEP_ALL, SEEDED_COLUMN, Batch, Layout, find_place_columns, numbers, tells_place
+from .columns import KEEP_ALL, SEEDED_COLUMN, Batch, Layout, find_place_columns, numbers, tells_place, usual_column
 from .geojsonfile import GeoJsonReader, GeoJsonWriter
 from .gpxfile import GpxReader, GpxWriter
 from .parquetfile import ParquetReader, ParquetWriter, point_columns
@@ -30,27 +30,16 @@ from .textfile import CsvReader, CsvWriter
 from .vectorfile import VECTOR_SUFFIXES, VectorReader, VectorWriter
 
 __all__ = [
-    "KEEP_ALL",
-    "SEEDED_COLUMN",
-    "STREAM_SUFFIXES",
-    "Batch",
-    "Layout",
-    "Reader",
-    "Writer",
-    "column_names",
-    "find_place_columns",
-    "numbers",
-    "open_stream",
-    "point_columns",
-    "tells_place",
-    "write_stream",
-]
+    "KEEP_ALL", "SEEDED_COLUMN", "STREAM_SUFFIXES", "Batch", "Layout", "Reader", "Writer", "column_names",
+    "find_place_columns", "numbers", "open_stream", "point_columns", "tells_place", "usual_column", "write_stream",
+]  # fmt: skip
 
 _FORMATS: dict[str, tuple[Any, Any]] = {
     ".csv": (CsvReader, CsvWriter),
     ".tsv": (CsvReader, CsvWriter),
     ".txt": (CsvReader, CsvWriter),
     ".parquet": (ParquetReader, ParquetWriter),
+    ".pq": (ParquetReader, ParquetWriter),
     ".geoparquet": (ParquetReader, ParquetWriter),
     ".geojson": (GeoJsonReader, GeoJsonWriter),
     ".json": (GeoJsonReader, GeoJsonWriter),
@@ -60,14 +49,16 @@ _FORMATS: dict[str, tuple[Any, Any]] = {
     **dict.fromkeys(VECTOR_SUFFIXES, (VectorReader, VectorWriter)),
 }
 STREAM_SUFFIXES = tuple(_FORMATS)
-_UNCOMPRESSED = (".parquet", ".geoparquet", *VECTOR_SUFFIXES)
+_UNCOMPRESSED = (".parquet", ".pq", ".geoparquet", *VECTOR_SUFFIXES)
 
 
 class Reader(Protocol):
-    """A file of places. `withheld` names what is left out because it tells the place, complete once all is read."""
+    """A file of places. `withheld` names what is left out because it tells the place, `skipped` counts rows that could
+    not be read; both are complete once all is read."""
 
     layout: Layout
     withheld: list[str]
+    skipped: int
 
     def batches(self) -> Iterator[Batch]: ...
 
@@ -81,14 +72,17 @@ class Writer(Protocol):
 
 
 def open_stream(
-    path: str | Path, *, lat: str | None = None, lon: str | None = None, keep: Collection[str] = ()
+    path: str | Path, *, lat: str | None = None, lon: str | None = None, keep: Collection[str] = (), strict: bool = True
 ) -> Reader:
     """The places in a file.
 
-    `lat` and `lon` name the columns that hold them, `keep` those to keep although they tell the place.
+    `lat` and `lon` name the columns that hold them, `keep` those to keep although they tell the place. A row of text
+    that cannot be read is refused; unless `strict` it is skipped and counted, or has no place.
     """
     source = Path(path)
-    reader: Reader = _FORMATS[_suffix(source)][0](source, lat=lat, lon=lon, keep=keep)
+    make = _FORMATS[_suffix(source)][0]
+    more = {"strict": strict} if make is CsvReader else {}
+    reader: Reader = make(source, lat=lat, lon=lon, keep=keep, **more)
     return reader
 
 

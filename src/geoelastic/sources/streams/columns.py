@@ -7,6 +7,7 @@ columns are known by their names and withheld from what is written, unless the c
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +19,9 @@ import pyarrow as pa
 from ...arrays import FloatArray
 from ...errors import InputError
 
-__all__ = ["KEEP_ALL", "SEEDED_COLUMN", "Batch", "Layout", "find_place_columns", "numbers", "tells_place"]
+__all__ = [
+    "KEEP_ALL", "SEEDED_COLUMN", "Batch", "Layout", "find_place_columns", "numbers", "tells_place", "usual_column",
+]  # fmt: skip
 
 #: Given as a name to keep: keep every column.
 KEEP_ALL = "*"
@@ -29,6 +32,12 @@ SEEDED_COLUMN = "geoelastic_seeded"
 _LAT_NAMES = ("lat", "latitude", "latdeg", "ylat", "latitudedeg", "decimallatitude")
 _LON_NAMES = ("lon", "lng", "long", "longitude", "londeg", "xlon", "longitudedeg", "decimallongitude")
 _PLACE_PAIRS = ((_LAT_NAMES, _LON_NAMES), (("y",), ("x",)))
+#: What other columns are called, by what they hold; the first name that is there counts.
+_USUAL = {
+    "user": ("user", "userid", "uid", "person", "personid", "device", "deviceid", "trajid", "trajectoryid"),
+    "time": ("time", "timestamp", "datetime", "checkintime", "utctime", "localtime", "utc", "tst", "date", "when", "t"),
+    "place": ("place", "placeid", "locationid", "venueid", "poi", "poiid"),
+}
 
 # fmt: off
 _TELLING = frozenset([
@@ -45,6 +54,7 @@ _TELLING = frozenset([
 _SECOND_PLACE = re.compile(
     r"(^|[_\W])(lat|latitude|lon|lng|long|longitude)(?=$|[_\W\d])|(lat|lon|lng|latitude|longitude)_?e7$"
 )
+_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 _NAME = re.compile(r"[^\W\d][\w ()/.:-]{0,40}")
 _VALUE = re.compile(r"\d[.,]\d|\d{4,}|\d\D+\d")
 
@@ -68,6 +78,15 @@ class Batch:
             return batches[0]
         lat, lon = (np.concatenate([getattr(batch, name) for batch in batches]) for name in ("lat", "lon"))
         return Batch(lat, lon, pa.concat_tables([batch.rest for batch in batches]))
+
+    def unpacked(self) -> Batch:
+        """The same rows, with the properties of GeoJSON as columns of text."""
+        if b"geojson" not in (self.rest.schema.metadata or {}):
+            return self
+        rows = [json.loads(text) for text in self.rest.column("properties").to_pylist()]
+        names = dict.fromkeys(name for row in rows for name in row)
+        texts = {name: [None if row.get(name) is None else str(row[name]) for row in rows] for name in names}
+        return replace(self, rest=pa.table({name: pa.array(column, pa.string()) for name, column in texts.items()}))
 
     def with_column(self, name: str, value: Any) -> Batch:
         """The same rows with one more column of a single value."""
@@ -120,6 +139,12 @@ def find_place_columns(names: Sequence[str], lat: str | None, lon: str | None, *
     )
 
 
+def usual_column(names: Iterable[str], role: str) -> str | None:
+    """The column that holds a "user", a "time" or a "place" by its name, if there is one."""
+    found = {_plain(name): name for name in reversed(list(names))}
+    return next((found[name] for name in _USUAL[role] if name in found), None)
+
+
 def tells_place(name: str, keep: Collection[str] = ()) -> bool:
     """Whether a column of this name would tell where somebody was, and was not asked to be kept."""
     if name in keep or KEEP_ALL in keep:
@@ -128,8 +153,9 @@ def tells_place(name: str, keep: Collection[str] = ()) -> bool:
     return plain in _TELLING or plain.startswith("addr") or bool(_SECOND_PLACE.search(name.lower()))
 
 
-def numbers(column: Any, *, name: str, where: str) -> FloatArray:
-    """A column of numbers, or of text that holds numbers; NaN where empty. No value is repeated in an error."""
+def numbers(column: Any, *, name: str, where: str, strict: bool = True) -> FloatArray:
+    """A column of numbers, or of text that holds numbers; NaN where empty, and where something else stands unless
+    `strict`. No value is repeated in an error."""
     import pyarrow.compute as pc
 
     if pa.types.is_dictionary(column.type):
@@ -137,8 +163,9 @@ def numbers(column: Any, *, name: str, where: str) -> FloatArray:
     try:
         if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
             text = pc.utf8_trim_whitespace(column)
+            there = pc.binary_length(text).cast(pa.bool_()) if strict else pc.match_substring_regex(text, _NUMBER)
             # a scalar made from a Python value would load pandas
-            column = pc.if_else(pc.binary_length(text).cast(pa.bool_()), text, pa.nulls(1, text.type)[0])
+            column = pc.if_else(there, text, pa.nulls(1, text.type)[0])
         return _floats(column.cast(pa.float64()))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise InputError(f"{where}: column {name!r} must hold numbers") from None

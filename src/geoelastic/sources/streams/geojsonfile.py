@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GeoJSON, a feature at a time: a FeatureCollection of points, or one feature a line (.geojsonl, .ndjson).
+"""GeoJSON, a feature at a time: a FeatureCollection, one feature a line (.geojsonl, .ndjson), or the only feature.
 
 The collection is never held as a whole. Members besides the features are left out, for among them is the bounding box
 of the true places; `id` and `properties` of each feature are kept as JSON text.
@@ -21,7 +21,7 @@ from ...errors import FileError, GeoelasticError, InputError
 from .columns import Batch, Layout, tells_place
 from .plumbing import DEGREE_DECIMALS, ByteSource, open_write
 
-__all__ = ["GeoJsonReader", "GeoJsonWriter", "is_lines"]
+__all__ = ["GeoJsonReader", "GeoJsonWriter", "is_lines", "read_features"]
 
 _BATCH_ROWS = 1 << 14
 _CHUNK_CHARS = 1 << 18
@@ -36,8 +36,27 @@ def is_lines(name: str) -> bool:
     return any(suffix in name.lower() for suffix in (".geojsonl", ".ndjson", ".geojsons"))
 
 
+def read_features(path: str | Path, source: ByteSource | None = None) -> Iterator[dict[str, Any]]:
+    """The features of a GeoJSON file, compressed or not, each as soon as it has been read; a geometry is a feature."""
+    name = Path(path).name
+    with (source or ByteSource(Path(path))).open() as file:
+        text = io.TextIOWrapper(file, encoding="utf-8-sig")
+        try:
+            for feature in _lines(text) if is_lines(name) else _features(text):
+                if not isinstance(feature, dict):
+                    raise ValueError("a feature must be an object")
+                whole = feature.get("type") == "Feature" or "geometry" in feature
+                yield feature if whole else {"type": "Feature", "geometry": feature}
+        except (GeoelasticError, MemoryError):
+            raise
+        except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError, OSError):
+            raise FileError(f"{name}: not a whole GeoJSON file") from None
+
+
 class GeoJsonReader:
     """Point features of a GeoJSON file."""
+
+    skipped = 0
 
     def __init__(self, path: Path, *, lat: str | None, lon: str | None, keep: Collection[str]) -> None:
         if lat is not None or lon is not None:
@@ -50,22 +69,19 @@ class GeoJsonReader:
 
     def batches(self) -> Iterator[Batch]:
         """The features in order."""
-        with self._source.open() as file:
-            text = io.TextIOWrapper(file, encoding="utf-8-sig")
-            features = _lines(text) if is_lines(self._path.name) else _features(text)
-            rows: list[tuple[float, float, str | None, str]] = []
-            try:
-                for feature in features:
-                    rows.append(self._row(feature))
-                    if len(rows) == _BATCH_ROWS:
-                        yield _batch(rows)
-                        rows = []
-                if rows:
+        rows: list[tuple[float, float, str | None, str]] = []
+        try:
+            for feature in read_features(self._path, self._source):
+                rows.append(self._row(feature))
+                if len(rows) == _BATCH_ROWS:
                     yield _batch(rows)
-            except (GeoelasticError, MemoryError):
+                    rows = []
+            if rows:
+                yield _batch(rows)
+        except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
+            if isinstance(error, GeoelasticError):
                 raise
-            except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError, OSError):
-                raise FileError(f"{self._path.name}: not a whole GeoJSON FeatureCollection") from None
+            raise FileError(f"{self._path.name}: a feature is not one of GeoJSON") from None
 
     def _row(self, feature: Any) -> tuple[float, float, str | None, str]:
         geometry = feature["geometry"]
@@ -134,17 +150,21 @@ def _lines(text: IO[str]) -> Iterator[Any]:
 
 
 def _features(text: IO[str]) -> Iterator[Any]:
-    """The elements of the member "features" of one JSON object, each as soon as it has been read."""
-    tokens = _Tokens(text)
+    """The elements of the member "features" of one JSON object, each as soon as it has been read; or the object."""
+    tokens, members = _Tokens(text), {}
     tokens.expect("{")
     while True:
         key = tokens.value()
         tokens.expect(":")
         if key == "features":
             break
-        member = tokens.value()
+        members[key] = tokens.value()
         if key == "crs":
-            _require_degrees(member)
+            _require_degrees(members[key])
+        if tokens.peek() == "}" and members.get("type") in ("Feature", "Point", *_OTHERS):
+            tokens.expect("}")
+            yield members
+            return
         tokens.expect(",")
     tokens.expect("[")
     if tokens.peek() != "]":

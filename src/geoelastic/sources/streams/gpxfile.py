@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...errors import FileError, InputError
-from .columns import SEEDED_COLUMN, Batch, Layout
+from .columns import SEEDED_COLUMN, Batch, Layout, usual_column
 from .plumbing import ByteSource, decimals, open_write
 
 __all__ = ["GpxReader", "GpxWriter"]
@@ -23,11 +23,12 @@ _BATCH_ROWS = 1 << 14
 _POINTS = {"wpt": "waypoint", "rtept": "route", "trkpt": "track"}
 _STRUCTURE = frozenset(["gpx", "trk", "trkseg", "rte", *_POINTS])
 _REST = pa.schema([("kind", pa.string()), ("line", pa.int64()), ("segment", pa.int64()), ("time", pa.string())])
-_TIME_NAMES = ("time", "timestamp", "datetime", "date")
 
 
 class GpxReader:
     """Waypoints, route points and track points of a GPX file."""
+
+    skipped = 0
 
     def __init__(self, path: Path, *, lat: str | None, lon: str | None, keep: Collection[str]) -> None:
         if lat is not None or lon is not None:
@@ -107,7 +108,7 @@ class GpxWriter:
     def __init__(self, path: Path, layout: Layout, *, name: str) -> None:
         self._file: IO[bytes] = open_write(path, name)
         self._native = set(_REST.names) <= set(layout.rest.names)
-        self._time = next((n for n in layout.rest.names if n.lower() in _TIME_NAMES), None)
+        self._time = usual_column(layout.rest.names, "time")
         self._open: tuple[str, int, int] | None = None
         seeded = " (seeded: for research only)" if SEEDED_COLUMN in layout.rest.names else ""
         self._put('<?xml version="1.0" encoding="UTF-8"?>\n')

@@ -31,6 +31,8 @@ _BATCH_ROWS = 1 << 16
 class ParquetReader:
     """Rows of a Parquet file."""
 
+    skipped = 0
+
     def __init__(self, path: Path, *, lat: str | None, lon: str | None, keep: Collection[str]) -> None:
         self._path, self._rows_read = path, 0
         self._file = _open(path)

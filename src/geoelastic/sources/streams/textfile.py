@@ -28,11 +28,14 @@ class CsvReader:
     """Rows of a delimited text file.
 
     A first row with a number in it is data, and the columns are then called column_1, column_2, ... Such a file does
-    not say what its columns are, so only a time is kept, known by its form, and what is asked for.
+    not say what its columns are, so only a time is kept, known by its form, and what is asked for; if there are no more
+    than two, they are latitude and longitude.
     """
 
-    def __init__(self, path: Path, *, lat: str | None, lon: str | None, keep: Collection[str]) -> None:
-        self._path, self._source = path, ByteSource(path)
+    def __init__(
+        self, path: Path, *, lat: str | None, lon: str | None, keep: Collection[str], strict: bool = True
+    ) -> None:
+        self._path, self._source, self._strict, self.skipped = path, ByteSource(path), strict, 0
         self.fraction = self._source.fraction
         self._delimiter, self._names, first = read_head(path, self._source)
         self._headless = first is not None
@@ -64,7 +67,11 @@ class CsvReader:
                     read_options=arrow_csv.ReadOptions(
                         block_size=_BLOCK_BYTES, column_names=self._names, skip_rows=0 if self._headless else 1
                     ),
-                    parse_options=arrow_csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True),
+                    parse_options=arrow_csv.ParseOptions(
+                        delimiter=self._delimiter,
+                        newlines_in_values=True,
+                        invalid_row_handler=None if self._strict else self._skip,
+                    ),
                     convert_options=arrow_csv.ConvertOptions(column_types=text, strings_can_be_null=False),
                 )
                 for block in reader:
@@ -78,9 +85,15 @@ class CsvReader:
                     "or is not text in UTF-8"
                 ) from None
 
+    def _skip(self, row: Any) -> str:
+        self.skipped += 1
+        return "skip"
+
     def _batch(self, table: Any) -> Batch:
-        lat = numbers(table.column(self.lat), name=self.lat, where=self._path.name)
-        lon = numbers(table.column(self.lon), name=self.lon, where=self._path.name)
+        lat, lon = (
+            numbers(table.column(name), name=name, where=self._path.name, strict=self._strict)
+            for name in (self.lat, self.lon)
+        )
         return Batch(lat, lon, table.select(self.layout.rest.names))
 
 
@@ -126,6 +139,8 @@ def read_head(path: Path, source: ByteSource) -> tuple[str, list[str], list[str]
         raise InputError(f"{path.name}: the first row cannot be read as a row of a table") from None
     if not any(map(_is_number, cells)):
         return delimiter, cells, None
+    if len(cells) == 2 and all(map(_is_number, cells)):
+        return delimiter, ["lat", "lon"], cells
     return delimiter, [f"column_{k + 1}" for k in range(len(cells))], cells
 
 

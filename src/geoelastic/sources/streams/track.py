@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..traces.record import parse_time
-from .columns import KEEP_ALL
+from .columns import KEEP_ALL, usual_column
 
 __all__ = ["Track", "track_in"]
 
@@ -20,8 +20,6 @@ __all__ = ["Track", "track_in"]
 _FEWEST, _GAP_S = 20, 300.0
 #: Rows that are looked at.
 _ROWS = 5000
-_USERS = ("user", "userid", "uid", "device", "deviceid", "person", "personid", "name")
-_TIMES = ("time", "timestamp", "datetime", "date", "utc", "localtime", "when")
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ def track_in(path: str | Path, *, lat: str | None, lon: str | None, users: str |
     times = _times(rows)
     if times is None:
         return None
-    column = users if users in rows.column_names else _named(rows, _USERS)
+    column = users if users in rows.column_names else usual_column(rows.column_names, "user") or _called_name(rows)
     whose = np.array([""] * rows.num_rows if column is None else [str(v) for v in rows.column(column).to_pylist()])
     gaps = [np.diff(np.sort(times[(whose == name) & np.isfinite(times)])) for name in np.unique(whose)[:200]]
     all_gaps = np.concatenate(gaps)
@@ -58,15 +56,14 @@ def track_in(path: str | Path, *, lat: str | None, lon: str | None, users: str |
     return Track(float(np.median(all_gaps)), column if np.unique(whose).size > 1 else None)
 
 
-def _named(rows: Any, names: tuple[str, ...]) -> str | None:
-    plain = {name: "".join(c for c in name.lower() if c.isalnum()) for name in rows.column_names}
-    return next((name for name, short in plain.items() if short in names), None)
+def _called_name(rows: Any) -> str | None:
+    return next((name for name in rows.column_names if name.lower() == "name"), None)
 
 
 def _times(rows: Any) -> Any:
     """Seconds since 1970 of every row (NaN where there is no time), from the column that is called a time or looks
     like one; None if there is none."""
-    named = _named(rows, _TIMES)
+    named = usual_column(rows.column_names, "time")
     for name in [named] if named is not None else rows.column_names:
         first = [_seconds(value, named is not None) for value in rows.column(name).slice(0, 20).to_pylist()]
         if first and not all(map(math.isnan, first)):

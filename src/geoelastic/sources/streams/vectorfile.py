@@ -68,6 +68,8 @@ def _in_one_line(name: str, kind: str) -> Iterator[None]:
 class VectorReader:
     """Rows of the only layer of a file."""
 
+    skipped = 0
+
     def __init__(self, path: Path, *, lat: str | None, lon: str | None, keep: Collection[str]) -> None:
         if lat is not None or lon is not None:
             raise InputError(f"{path.name}: its place is the geometry; columns cannot be named")

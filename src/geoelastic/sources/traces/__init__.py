@@ -3,44 +3,50 @@
 
 | file | what |
 |---|---|
-| ``.gpx`` | GPX tracks |
+| ``.csv``, ``.parquet``, ``.geojson``, ``.gpx``, ... | tables that `sanitize` reads, with a time and perhaps a user |
 | ``.plt``, or a folder of them | GeoLife |
-| ``.csv``, ``.txt``, ``.tsv`` | a header with lat, lon, time, perhaps user; scikit-mobility's lat, lng, datetime, uid |
-| ``.json`` | Google Takeout's Records.json, the phone's Timeline.json, OwnTracks |
+| ``.json`` | Google Takeout's Records.json, the phone's Timeline.json, OwnTracks, GeoJSON |
 | ``.rec`` | OwnTracks recorder |
-| ``.parquet``, ``.geojson`` and their relatives | points with a time and perhaps a user |
 
 `traces_from_frame` takes pandas, GeoPandas and MovingPandas.
 
-Any of them may be compressed with gzip (``.gz``). Times without an offset are UTC.
+Text may be compressed with gzip (``.gz``). Times without an offset are UTC.
 """
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Iterable, Iterator
+from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import Any
 
 from ...errors import FileError, InputError
-from .documents import read_gpx, read_json, read_rec
+from ..streams import STREAM_SUFFIXES
+from ..streams.plumbing import ByteSource
+from .documents import read_json, read_plt, read_rec
 from .record import EARTH_RADIUS_M, Fix, Trace, clean_trace, haversine_m
-from .streamed import STREAM_SUFFIXES, frame_fixes, read_streamed
-from .text_traces import read_csv, read_plt
+from .table_traces import frame_fixes, read_table_traces
 
 __all__ = ["EARTH_RADIUS_M", "Fix", "Trace", "clean_trace", "haversine_m", "read_traces", "traces_from_frame"]
 
-_SUFFIXES = (".gpx", ".plt", ".csv", ".txt", ".tsv", ".json", ".jsonl", ".rec", *STREAM_SUFFIXES)
+_DOCUMENTS = (".json", ".jsonl", ".plt", ".rec")
+_SUFFIXES = tuple(dict.fromkeys((*STREAM_SUFFIXES, *_DOCUMENTS)))
+#: A GeoJSON file says so within these bytes.
+_HEAD_BYTES = 1 << 12
 
 
-def read_traces(*paths: str | Path, user: str | None = None) -> list[Trace]:
+def read_traces(
+    *paths: str | Path, user: str | None = None, lat: str | None = None, lon: str | None = None
+) -> list[Trace]:
     """The traces in files or folders, one per person, sorted by name; with `user`, only that person's.
+
+    `lat` and `lon` name the columns of tables that hold places, where they have no usual name.
 
     Everything without a person's name in it (GPX, Takeout) belongs to one person. Raises `InputError` if there is no
     usable record, or no such user.
     """
     files = [file for path in paths for file in _files(Path(path))]
-    return _by_user((fix for file in files for fix in _read_file(file)), user, _told(paths))
+    return _by_user((fix for file in files for fix in _read_file(file, lat, lon)), user, _told(paths))
 
 
 def traces_from_frame(frame: Any, *, user: str | None = None) -> list[Trace]:
@@ -96,28 +102,26 @@ def _suffix(file: Path) -> str:
     return Path(file.stem).suffix.lower() if file.suffix.lower() == ".gz" else file.suffix.lower()
 
 
-def _read_file(file: Path) -> Iterator[Fix | None]:
+def _read_file(file: Path, lat: str | None, lon: str | None) -> Iterator[Fix | None]:
     kind = _suffix(file)
     if kind not in _SUFFIXES:
         raise InputError(f"a trace must be a file {', '.join(_SUFFIXES)} or such with .gz, got {file.name!r}")
-    if kind in STREAM_SUFFIXES:
-        yield from read_streamed(file)
+    if kind not in _DOCUMENTS or (kind == ".json" and _is_geojson(file)):
+        yield from read_table_traces(file, lat=lat, lon=lon)
         return
-    opener = gzip.open if file.suffix.lower() == ".gz" else open
-    try:
-        with opener(file, "rt", encoding="utf-8-sig", newline="") as raw:
-            stream = cast(TextIO, raw)
-            if kind == ".gpx":
-                yield from read_gpx(stream, file.name)
-            elif kind == ".plt":
+    with ByteSource(file).open() as raw:
+        stream = TextIOWrapper(raw, encoding="utf-8-sig", newline="")
+        try:
+            if kind == ".plt":
                 yield from read_plt(stream, file)
             elif kind == ".rec":
                 yield from read_rec(stream, file.name)
-            elif kind in (".json", ".jsonl"):
-                yield from read_json(stream, file.name)
             else:
-                yield from read_csv(stream, file.name)
-    except (UnicodeDecodeError, EOFError, gzip.BadGzipFile) as error:
-        raise FileError(
-            f"{file.name} must be a text file in UTF-8, but cannot be read as one (it may be cut off)"
-        ) from error
+                yield from read_json(stream, file.name)
+        except UnicodeDecodeError:
+            raise FileError(f"{file.name} must be a text file in UTF-8, but cannot be read as one") from None
+
+
+def _is_geojson(file: Path) -> bool:
+    with ByteSource(file).open() as raw:
+        return b'"FeatureCollection"' in raw.read(_HEAD_BYTES)

@@ -1,41 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces as documents: GPX, Google Takeout (Records.json and the phone's Timeline.json), OwnTracks JSON and .rec."""
+"""Traces as documents: Google Takeout (Records.json and the phone's Timeline.json), OwnTracks JSON and .rec, GeoLife's
+.plt."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from datetime import UTC
+from pathlib import Path
 from typing import Any, TextIO
 
-from ...errors import InputError, MissingExtraError
+from ...errors import InputError
 from .record import Fix, parse_time
 
-__all__ = ["read_gpx", "read_json", "read_rec"]
+__all__ = ["read_json", "read_plt", "read_rec"]
 
 #: Fixes from cell towers alone can be kilometres off and would move the places found.
 _MAX_ACCURACY_M = 500.0
-
-
-def read_gpx(stream: TextIO, name: str) -> Iterator[Fix | None]:
-    """Track points of a GPX file. Points without a time are None: a place is known by when one is there."""
-    try:
-        import gpxpy
-        from gpxpy.gpx import GPXException
-    except ImportError as error:
-        raise MissingExtraError("gpxpy", "traces") from error
-    try:
-        gpx = gpxpy.parse(stream)
-    except (GPXException, ValueError) as error:
-        raise InputError(f"{name} must be a GPX file, but cannot be read as one") from error
-    for track in gpx.tracks:
-        for segment in track.segments:
-            for point in segment.points:
-                if point.time is None:
-                    yield None
-                    continue
-                time = point.time if point.time.tzinfo else point.time.replace(tzinfo=UTC)
-                yield Fix("", point.latitude, point.longitude, time.timestamp())
+#: GeoLife's user guide: six lines that are of no use, then one fix a line, times in GMT.
+_PLT_HEADER_LINES = 6
 
 
 def read_json(stream: TextIO, name: str) -> Iterator[Fix | None]:
@@ -75,6 +57,22 @@ def read_rec(stream: TextIO, name: str) -> Iterator[Fix | None]:
             yield _guarded(_owntracks, record)
     if not found:
         raise InputError(f"{name} must be an OwnTracks .rec file: lines of time, kind and a JSON record of a location")
+
+
+def read_plt(stream: TextIO, path: Path) -> Iterator[Fix | None]:
+    """Fixes of one GeoLife trajectory: lat, lon, 0, altitude, days, date, time. The user is the folder's name."""
+    user = path.parent.parent.name if path.parent.name == "Trajectory" else ""
+    lines = stream.read().splitlines()
+    if len(lines) < _PLT_HEADER_LINES or not lines[0].startswith("Geolife"):
+        raise InputError(
+            f"{path.name} must be a GeoLife .plt file: six header lines that begin with 'Geolife trajectory'"
+        )
+    for line in lines[_PLT_HEADER_LINES:]:
+        parts = line.split(",")
+        try:
+            yield Fix(user, float(parts[0]), float(parts[1]), parse_time(f"{parts[5]} {parts[6]}"))
+        except (ValueError, IndexError):
+            yield None
 
 
 def _is_location(record: Any) -> bool:
