@@ -48,3 +48,25 @@ def test_the_page_on_architecture_names_modules_that_are_there() -> None:
     packages = "|".join(path.name for path in SOURCE.iterdir() if path.is_dir() and path.name != "__pycache__")
     for name in re.findall(rf"`((?:{packages})/\w+)(?:\.py)?`", text):
         assert (SOURCE / f"{name}.py").is_file(), name
+
+
+def test_no_package_has_two_turns_on_a_way_through_the_house() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    ways = re.findall(r"^- \*(One [a-z ]+)\*: (.*?)(?=\n- |\n\n|\n  One thing)", text, re.MULTILINE | re.DOTALL)
+    assert [name for name, _ in ways] == ["One report", "One build", "One tiled build"]
+    for name, way in ways:
+        turns = [[part.split("/")[0] for part in re.findall(r"`(\w+/\w+)`", turn)] for turn in way.split("->")]
+        visited = [package for turn in turns for package in sorted(set(turn))]
+        assert len(visited) == len(set(visited)), (name, visited)
+        assert len(visited) >= 5, name
+
+
+def test_a_change_touches_at_most_five_files() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (an? [^|]+) \| ([^|]+) \|$", text.partition("## Where a change goes")[2], re.MULTILINE)
+    assert len(rows) >= 12
+    for change, files in rows:
+        named = re.findall(r"`([\w/]+\.py)`", files)
+        assert len(named) <= 5, change
+        for name in named:
+            assert any((folder / name).is_file() for folder in (SOURCE, ROOT)), name
