@@ -72,6 +72,13 @@ def test_a_track_says_what_it_costs_and_its_reports_are_sticky(city, tmp_path):
     assert "trace release" in json.loads(told)["track"]
 
 
+def test_a_point_every_ten_minutes_is_a_track(tmp_path):
+    path = tmp_path / "day.csv"
+    rows = "".join(f"2026-11-01T{k // 6:02}:{k % 6}0:00Z,48.85,2.35\n" for k in range(24 * 6))
+    path.write_text("time,lat,lon\n" + rows)
+    assert "every 10 minutes" in track_in(path, lat=None, lon=None, users=None).words
+
+
 def test_places_hours_apart_are_no_track(tmp_path):
     lines = [f"{hour % 24},48.85,2.34,2026-03-{1 + hour // 24:02d}T{hour % 24:02d}:00:00" for hour in range(60)]
     path = tmp_path / "visits.csv"

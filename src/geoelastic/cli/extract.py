@@ -43,7 +43,7 @@ def command(
         f"{told['output']}: {told['bytes'] / 1000:.0f} kB, {told['km'][0]:g} x {told['km'][1]:g} km, "
         f"{told['locations']} locations, {told['secret']} of them can be hidden, "
         f"verified: {'yes' if told['verified'] else 'NO'}, sharpened: {'yes' if told['sharpened'] else 'no'}\n"
-        f"Who asks for it reveals: {told['reveals']}"
+        f"What asking for it reveals: {told['reveals']}"
     )
     looked = told["checkup"]
     if looked is not None and looked["size"] != "large enough":

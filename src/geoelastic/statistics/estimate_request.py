@@ -58,8 +58,9 @@ def _summary(found: Estimate, output: str) -> dict[str, Any]:
     low, high = found.groups.interval()
     order = np.argsort(-found.groups.shares)[:5]
     names = found.merged
+    told = f"{found.groups.n} groups apart" if found.groups.n > 1 else "no two apart (more reports or larger zones may)"
     lines = [
-        f"{found.n:,.0f} people, {found.zones.n} zones, of which these reports tell {found.groups.n} groups apart; "
+        f"{found.n:,.0f} people, {found.zones.n} zones, of which these reports tell {told}; "
         f"the public guess counts as {found.fit.strength:g} people, which suits reports that were left out best",
         *(
             f"  {found.groups.shares[g]:7.2%}  [{max(low[g], 0):.2%}, {high[g]:.2%}]  {short_name(names[g]['zones'])}"

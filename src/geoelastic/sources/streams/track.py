@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`track_in`: is a table somebody's track? Points that follow each other by seconds tell more than so many places."""
+"""`track_in`: is a table somebody's track? Points that follow each other soon tell more than so many places."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from .columns import KEEP_ALL, usual_column
 
 __all__ = ["Track", "track_in"]
 
-#: A track has so many points, half of which follow the one before within so many seconds: a public clock of ten
-#: minutes, as `geoelastic trace` has, would take several of them together.
-_FEWEST, _GAP_S = 20, 300.0
+#: A track has so many points, half of which follow the one before within so many seconds. Half an hour: a phone that
+#: notes its place every quarter of an hour has 30 points of a night at home, and nobody checks in as often as that.
+_FEWEST, _GAP_S = 20, 1800.0
 #: Rows that are looked at.
 _ROWS = 5000
 
