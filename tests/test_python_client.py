@@ -170,7 +170,7 @@ def test_reports_from_many_places_are_drawn_with_the_chances_of_the_line(stored:
     for i in places[:30]:
         elastic.report_from(i)
     assert elastic._rectangles is not None
-    assert len(elastic._lines) == 24
+    assert len(elastic._lines) == 12
     source = gc.SeededRandom(5)
     place = stored["probabilities"]["from"]
     drawn = [elastic._rectangles.draw(place, source) for _ in range(6_000)]

@@ -20,7 +20,7 @@ __all__ = ["Elastic", "Report"]
 
 #: Places with lines of their own until it is worth while to prepare for many. So many locations may be on kept lines,
 #: for who reports from there again.
-_FEW, _KEPT = 24, 4_000_000
+_FEW, _KEPT = 12, 4_000_000
 
 
 class Report(NamedTuple):
