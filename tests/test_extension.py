@@ -606,8 +606,8 @@ if MORE:  # not skipped elsewhere, but not there: a skipped test of a browser is
         assert (told["without"], told["nothing"]) == (["error", 2], ["error", 1])
         assert told["with"] == told["again"] == told["strict"]
         places = {name: positions(got) for name, got in told["ways"].items()}
-        # all of them, also what is open in Chromium
-        assert not any(near(place, HERE) for some in places.values() for place in some)
+        # here sites ask the browser, and what no script of ours can stand in may be open as well
+        assert {name for name, some in places.items() if any(near(place, HERE) for place in some)} <= OPEN
         assert sum(bool(some) for some in places.values()) > 40
         assert near(places["getCurrentPosition"][0], tuple(told["with"]))
         assert not holds_a_place(json.dumps(told["kept"]))
