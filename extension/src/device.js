@@ -8,7 +8,7 @@ import { api } from "./api.js";
 const PERMISSION = { permissions: ["offscreen"] };
 const DOCUMENT = { url: "where.html", reasons: ["GEOLOCATION", "WORKERS"], justification: "The position that reports are drawn from is read here, so that no site has to be allowed to; newer maps are checked here." };
 
-/** Whether this browser knows such documents; where it does not (Firefox), scripts of ours come before those of every window. */
+/** Whether this browser knows such documents; where it does not (Firefox), sites ask the browser, and our scripts stand in between. */
 export const canAsk = () => Boolean(api.runtime.getManifest().optional_permissions?.includes("offscreen"));
 
 /** Asked for by a page of the extension, in answer to a click: first to have such a document, then to know the place. */
