@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Progress bars for anything over two seconds: on stderr, and only where asked for."""
+"""Progress for anything over two seconds: on stderr, and only where asked for. A bar on a terminal, and in a log a line
+now and then."""
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
 __all__ = ["Bar", "progress_bar"]
+
+#: Seconds between lines of a log.
+_EVERY = 30.0
 
 
 class Bar(Protocol):
@@ -29,6 +35,32 @@ class _Rich:
         self._progress.update(self._task, completed=done, note=note)  # type: ignore[attr-defined]
 
 
+class _Lines:
+    """How much is done, how long it took and about how long the rest will take."""
+
+    def __init__(self, title: str, total: float) -> None:
+        self._title, self._total = title, total
+        self._begun = self._said = time.monotonic()
+
+    def update(self, done: float, *, note: str = "") -> None:
+        now = time.monotonic()
+        if now - self._said >= _EVERY and 0 < done < self._total:
+            self._said = now
+            left = (now - self._begun) * (self._total / done - 1)
+            self._say(f"{done / self._total:.0%} after {_clock(now - self._begun)}, about {_clock(left)} left", note)
+
+    def end(self) -> None:
+        self._say(f"100% after {_clock(time.monotonic() - self._begun)}", "")
+
+    def _say(self, text: str, note: str) -> None:
+        print(f"{self._title}: {text}{f' ({note})' if note else ''}", file=sys.stderr, flush=True)
+
+
+def _clock(seconds: float) -> str:
+    whole = round(seconds)
+    return f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}"
+
+
 @contextmanager
 def progress_bar(title: str, total: float, *, show: bool) -> Iterator[Bar]:
     """A bar from 0 to `total`; does nothing unless `show`."""
@@ -36,6 +68,13 @@ def progress_bar(title: str, total: float, *, show: bool) -> Iterator[Bar]:
         yield _Silent()
         return
     from rich.console import Console
+
+    console = Console(stderr=True)
+    if not console.is_terminal:  # nor does anybody ask for colours, who reads bars as they come
+        lines = _Lines(title, total)
+        yield lines
+        lines.end()
+        return
     from rich.progress import (
         BarColumn,
         Progress,
@@ -49,5 +88,5 @@ def progress_bar(title: str, total: float, *, show: bool) -> Iterator[Bar]:
         TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn(), TextColumn("left"),
         TimeRemainingColumn(), TextColumn("{task.fields[note]}"),
     )  # fmt: skip
-    with Progress(*columns, console=Console(stderr=True)) as progress:
+    with Progress(*columns, console=console) as progress:
         yield _Rich(progress, progress.add_task(title, total=total, note=""))
