@@ -27,7 +27,7 @@ __all__ = ["BLOCK_CELLS", "TiledParts", "half_cells", "measure_units", "tile_wei
 BLOCK_CELLS = 128
 _MEASURE_TOTAL = 2**31
 #: A part is first as wide as this many levels in the land of its middle, which most draws do not leave.
-_USUAL_LEVELS = 8.0
+_USUAL_LEVELS = 7.0
 #: Parts that are kept at hand.
 _KEPT = 6
 #: Units of a place in a half cell.
@@ -67,7 +67,6 @@ class TiledParts:
         self._units = np.array(self._told["block_units"], np.int64)
         self._sharp = metric.relief is not None and metric.relief.output == output
         self._slope = min(tile["low_slope" if self._sharp else "slope"] for tile in metric.content["tiles"])
-        self._quarter = max(metric.tiling.side // 2, BLOCK_CELLS)
         self._boxes = np.array(metric.content["blocks"], np.float64)
         self._parts: dict[tuple[int, int, int, int], Part] = {}
 
@@ -81,9 +80,10 @@ class TiledParts:
         if not indices.size:
             return []
         row, col, _ = self._metric.leaves(indices)
-        quarters, which = np.unique(np.stack([row, col]) // self._quarter, axis=1, return_inverse=True)
+        half = self._metric.tiling.side // 2
+        quarters, which = np.unique(np.stack([row, col]) // half, axis=1, return_inverse=True)
         boxes: dict[Any, list[int]] = {}
-        for k, (r, c) in enumerate((quarters * self._quarter).T.tolist()):
+        for k, (r, c) in enumerate((quarters * half).T.tolist()):
             boxes.setdefault(self._box(r, c, 0), []).append(k)
         return [np.flatnonzero(np.isin(which.ravel(), some)) for some in boxes.values()]
 
@@ -100,13 +100,15 @@ class TiledParts:
         return measure_units(columns, self._output, self._told["densest"], self._told["total"], self._metric.n)
 
     def _box(self, row: int, col: int, wider: int) -> Box:
-        """Whole blocks: the quarter of a tile, and around it what is usual, twice as much for each `wider`."""
-        tiling, quarter = self._metric.tiling, self._quarter
+        """Whole blocks: a quarter of a tile, and around it what is usual, twice as much for each `wider`."""
+        tiling, half, block = self._metric.tiling, self._metric.tiling.side // 2, BLOCK_CELLS
         tile = self._metric.content["tiles"][tiling.tile_of(row, col)]
         usual = _USUAL_LEVELS * 2.0**LEVEL_BITS / max(2 * tile["pace"], 1)
-        margin = (BLOCK_CELLS << wider) * max(-(-int(usual) // BLOCK_CELLS), 1)
-        low = [part // quarter * quarter - margin for part in (row, col)]
-        return tiling.clipped(Box(*low, *(part + quarter + 2 * margin for part in low)))
+        step = min(half, block)
+        margin = step * ((1 << wider) * max(-(-int(usual) // step), 1))
+        low = [(part // half * half - margin) // block * block for part in (row, col)]
+        high = [-(-(part // half * half + half + margin) // block) * block for part in (row, col)]
+        return tiling.clipped(Box(*low, *high))
 
     def _part(self, box: Box) -> Part:
         key = (box.row, box.col, box.row_end, box.col_end)
