@@ -38,12 +38,17 @@ def stop(*_: Any, **__: Any) -> Any:
     raise Stopped
 
 
-def test_a_stopped_run_is_taken_up(points: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    out = tmp_path / "out.geoelastic"
+def stopped_before_building(points: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    out = folder / "out.geoelastic"
     with monkeypatch.context() as patch:
         patch.setattr(pipeline, "_build", stop)
         with pytest.raises(Stopped):
             run(config_of(points), out)
+    return out
+
+
+def test_a_stopped_run_is_taken_up(points: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = stopped_before_building(points, tmp_path, monkeypatch)
     assert not out.exists()
     assert [p.suffix for p in (tmp_path / "out.geoelastic.work").iterdir()] == [".parquet"]
     with monkeypatch.context() as patch:
@@ -55,11 +60,7 @@ def test_a_stopped_run_is_taken_up(points: Path, tmp_path: Path, monkeypatch: py
 
 
 def test_a_changed_source_is_read_again(points: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    out = tmp_path / "out.geoelastic"
-    with monkeypatch.context() as patch:
-        patch.setattr(pipeline, "_build", stop)
-        with pytest.raises(Stopped):
-            run(config_of(points), out)
+    out = stopped_before_building(points, tmp_path, monkeypatch)
     points.write_text(points.read_text() + "\n48.85,2.35")
     monkeypatch.setattr(pipeline, "quality_from_source", stop)
     with pytest.raises(Stopped):

@@ -26,6 +26,7 @@ from .streams.columns import KEEP_ALL, find_place_columns
 from .streams.geojsonfile import read_features
 from .streams.plumbing import ByteSource
 from .streams.textfile import read_head
+from .streams.vectorfile import way_to_degrees
 
 __all__ = ["TABLE_SUFFIXES", "Table", "read_table"]
 
@@ -181,14 +182,7 @@ def _from_frame(frame: Any, name: str) -> Table:
 
 def _to_degrees(geometry: Geometries, crs: Any, name: str) -> Geometries:
     """Geometries as x = longitude, y = latitude."""
-    from pyproj import CRS, Transformer
-    from pyproj.exceptions import CRSError
-
-    try:
-        source = CRS.from_user_input(crs)
-    except CRSError:
-        raise InputError(f"{name}: its coordinate reference system is not known") from None
-    if source.equals(CRS.from_epsg(4326), ignore_axis_order=True):
+    transformer = way_to_degrees(crs, name)
+    if transformer is None:
         return geometry
-    transformer = Transformer.from_crs(source, "EPSG:4326", always_xy=True)
     return shapely.transform(geometry, lambda xy: np.column_stack(transformer.transform(xy[:, 0], xy[:, 1])))

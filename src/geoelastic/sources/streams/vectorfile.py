@@ -28,7 +28,7 @@ from .columns import Batch, Layout, tells_place
 from .parquetfile import point_columns
 from .plumbing import DEGREE_DECIMALS
 
-__all__ = ["VECTOR_SUFFIXES", "VectorReader", "VectorWriter"]
+__all__ = ["VECTOR_SUFFIXES", "VectorReader", "VectorWriter", "way_to_degrees"]
 
 _BATCH_ROWS = 1 << 16
 #: The driver of each suffix and how its files begin: GDAL would open a file of any kind under any name, also one that
@@ -80,7 +80,7 @@ class VectorReader:
                 raise InputError(f"{path.name}: every geometry must be a point")
             if not about["crs"]:
                 raise InputError(f"{path.name}: it has no coordinate reference system; set one, for example EPSG:4326")
-            self._transform = _to_degrees(about["crs"], path.name)
+            self._transform = way_to_degrees(about["crs"], path.name)
             self._geometry = about["geometry_name"] or "wkb_geometry"
             schema = reader.schema
         names = [n for n in schema.names if n != self._geometry]
@@ -184,7 +184,7 @@ class VectorWriter:
                 shutil.copyfile(made, self._path)
 
 
-def _to_degrees(crs: str, where: str) -> Any:
+def way_to_degrees(crs: Any, where: str) -> Any:
     """The way from a reference system to degrees; None if it is in degrees."""
     from pyproj import CRS, Transformer
     from pyproj.exceptions import CRSError
