@@ -41,8 +41,9 @@ def figures(done: dict[str, Any], took: dict[str, Any]) -> dict[str, Any]:
     rows = [*(row for table in tables.values() for row in table), {"part": "all", **took}]
     shown = {name.replace("_", "-").replace(" ", "-"): markdown(table) for name, table in tables.items()}
     shown["claims"] = markdown(claims)
-    if "paris" in parts:
-        shown |= {"homes": markdown(_homes(parts["paris"])), "gaps": markdown(_gaps(parts["paris"]))}
+    paris = parts.get("paris", {})
+    if "recovery" in paris:
+        shown |= {"homes": markdown(_homes(paris)), "gaps": markdown(_gaps(paris))}
     text = "\n\n".join([*shown.values(), markdown([took])])
     return {"rows": rows, "text": text, "parts": shown}
 
