@@ -270,6 +270,17 @@ def test_what_is_chosen_for_a_site_holds_for_it(somebody: Visitor, site: Site) -
     assert not near(tuple(live[0]), HERE)
 
 
+def test_a_frame_of_others_that_was_not_allowed_to_ask_is_denied(somebody: Visitor, site: Site) -> None:
+    """As the browser would: that the extension may ask the device gives no frame more than it had."""
+    page = somebody.open(f"{site.address}/plain")
+    bare = """(src) => new Promise((yes) => { const made = document.createElement("iframe");
+      addEventListener("message", ({ data }) => data?.name === "bare" && yes(data.got));
+      made.src = src; document.body.append(made); })"""
+    assert page.evaluate(bare, f"{site.other}/asking?name=bare") == ["error", 1]
+    assert len(positions(page.evaluate(bare, f"{site.address}/asking?name=bare"))) == 1  # its own may
+    page.close()
+
+
 def test_the_popup_says_what_the_site_got(somebody: Visitor, site: Site) -> None:
     lat, lon = somebody.asked(site.home)
     popup = somebody.popup(site.host)
