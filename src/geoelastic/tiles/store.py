@@ -27,7 +27,7 @@ from ..store.container import require_room
 from ..store.digest import columns_digest
 from .decode_tiles import require_table
 
-__all__ = ["CachedStore", "Draft", "TileStore"]
+__all__ = ["CachedStore", "TileStore"]
 
 Columns = dict[str, npt.NDArray[Any]]
 _META = b"geoelastic"
@@ -178,31 +178,6 @@ class CachedStore(TileStore):
         if 1 < len(missing) <= self._limit:
             with ThreadPoolExecutor(min(len(missing), 4)) as pool:
                 list(pool.map(self.read_table, missing))
-
-
-class Draft(CachedStore):
-    """A store with tables of its own, in memory, over another that stays as it is."""
-
-    def __init__(self, base: CachedStore) -> None:
-        super().__init__(base.root)
-        self._base = base
-        self._own: dict[str, Columns] = {}
-
-    def put(self, name: str, columns: Columns) -> None:
-        """A table of its own."""
-        self._own[name] = columns
-
-    def read_table(self, name: str, columns: Sequence[str] | None = None) -> tuple[Columns, dict[str, Any]]:
-        return (self._own[name], {}) if name in self._own else self._base.read_table(name, columns)
-
-    def fetch(self, names: Sequence[str]) -> None:
-        self._base.fetch([name for name in names if name not in self._own])
-
-    def copy(self, name: str, target: TileStore) -> None:
-        if name in self._own:
-            target.write_table(name, self._own[name], {})
-        else:
-            self._base.copy(name, target)
 
 
 def _reason(error: OSError) -> str:

@@ -115,6 +115,12 @@ class Tiling:
         """What of a box lies on the map."""
         return Box(max(box.row, 0), max(box.col, 0), min(box.row_end, self.rows), min(box.col_end, self.cols))
 
+    def whole_tiles(self, box: Box, around: int) -> Box:
+        """The whole tiles that a box meets, and so many more on each side."""
+        low = [(part // self.side - around) * self.side for part in (box.row, box.col)]
+        high = [(-(-part // self.side) + around) * self.side for part in (box.row_end, box.col_end)]
+        return self.clipped(Box(*low, *high))
+
     def tile_of(self, row: int, col: int) -> int:
         """The tile of a cell."""
         return self._numbers[row // self.side, col // self.side]
