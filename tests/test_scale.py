@@ -35,7 +35,9 @@ pytestmark = pytest.mark.jit
 def clean(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A build that nothing disturbed, one job after the other."""
     path = tmp_path_factory.mktemp("clean") / "map"
-    build_tiles(small_mass(), str(path), tile=TILE, engine=InlineEngine(), **LEVELS)
+    metric = build_tiles(small_mass(), str(path), tile=TILE, engine=InlineEngine(), **LEVELS)
+    for kind in ("rises", "heights"):  # what is done for all of the map at once must not depend on who did the rest
+        assert len(list(path.glob(f"{kind}/*"))) == metric.tiling.n
     return path
 
 
