@@ -105,8 +105,8 @@ def _rows(mechanism: ElasticMechanism, lat: FloatArray, lon: FloatArray, cache: 
         raw, best = off(d.raw for d in ours[n]), off(d.best for d in ours[n])
         rows.append({
             "measured_over": way, "zones_km": size / 1000, "people": n, "reports": raw, "estimate": best,
-            "of_reports": round(best / raw, 2),
-            "worst_of_reports": round(max(off([d.best]) / off([d.raw]) for d in ours[n]), 2),
+            "of_reports": round(best / max(raw, 1e-4), 2),
+            "worst_of_reports": round(max(off([d.best]) / max(off([d.raw]), 1e-4) for d in ours[n]), 2),
             "public_mass": off([guess]), "true_places_of_these": off(people) if n == FEW else 0.0,
             "Laplace_reports": off(d.raw for d in theirs[n]),
             "Laplace_estimate": off(d.best for d in theirs[n]),
