@@ -55,7 +55,7 @@ def carve(
     units = np.where(whole, metric.mass_units[parent], 0)
     if mass is not None:
         units = locations.sum_over(mass_to_units(mass.cells)).ravel()
-    changed = ~whole | (fence != metric.fence[parent])
+    changed = ~whole | _other_fence(metric.fence[parent], fence)
     if not changed.any():
         nothing = _summary(metric, changed, fence > 0, 0, time.perf_counter() - begun)
         return replace(metric, certificate=metric.certificate | {"carve": nothing})
@@ -138,6 +138,15 @@ def _carve_scales(
     repaired = repair(neighbours, start, bare.mass_units, table, sources, rise=rise, workers=workers)
     carved = replace(bare, graph=conformal_graph(neighbours, repaired, rise), scale=repaired, rise=rise)
     return carved, repaired != scale[parent]
+
+
+def _other_fence(before: IndexArray, after: IndexArray) -> BoolArray:
+    """Which locations are in another fence than before, or in one that has grown or shrunk; a number alone, which may
+    move up when another fence goes, is no change."""
+    pairs, which = np.unique(np.stack([before, after]), axis=1, return_inverse=True)
+    alone = [np.bincount(side)[side] == 1 for side in pairs]
+    same = np.where(pairs.all(axis=0), alone[0] & alone[1], ~pairs.any(axis=0))
+    return np.asarray(~same[which.ravel()])
 
 
 def _raised(metric: Metric, around: BoolArray, workers: int | None) -> tuple[Metric, IndexArray]:
