@@ -166,7 +166,7 @@ def test_seams_of_a_city_cost_no_quality(tmp_path: Path) -> None:
     sizes = {"to_first": 1.0, "cells": 9, "cpu_us_per_location": 1.0, "violations": 0}
     table = table_row(*ways, 400)
     assert 0.2 < table["cpu_ratio"] < 50
-    assert (table["table_rows"], table["tiles"]) == (400, 9)
+    assert (table["table_rows"], table["tiles"]) == (400, 4)
     said = [line[0] for line in scale.summary([sizes, {"cold_report_ms": 1}, *rows, table])[2:]]
     assert said == ["errors at the seams of tiles", "a table of 400 rows, in tiles / in one piece"]
 

@@ -89,12 +89,14 @@ def test_areas_from_geojson(tmp_path: Path) -> None:
     box, spot = read_areas(path)
     assert (box.name, bool(box.contains(48.85, 2.35)), bool(box.contains(48.85, 2.45))) == ("box", True, False)
     assert (spot.name, spot.size_km, spot.lat) == ("spot", 2, 48.9)
-    path.write_text("{}")
+    line = {"type": "LineString", "coordinates": [[2.2, 48.9], [2.3, 48.9]]}
+    path.write_text(json.dumps({"type": "Feature", "properties": {}, "geometry": line}))
     with pytest.raises(InputError, match="feature 1 must be"):
         read_areas(path)
-    path.write_text("nonsense")
-    with pytest.raises(FileError, match="not a readable GeoJSON"):
-        read_areas(path)
+    for text in ("{}", "nonsense"):
+        path.write_text(text)
+        with pytest.raises(FileError, match="not a whole GeoJSON"):
+            read_areas(path)
 
 
 def test_prior_counts_each_user_once_a_place() -> None:

@@ -12,7 +12,7 @@ import pytest
 from scipy import sparse
 
 from geoelastic.errors import InputError
-from geoelastic.evaluation import stages as stages_module
+from geoelastic.evaluation import study_stages as stages_module
 from geoelastic.evaluation.adversary import binary_error, euclidean_error
 from geoelastic.evaluation.channel import Channel
 from geoelastic.evaluation.elastic_channel import (

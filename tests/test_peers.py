@@ -12,6 +12,7 @@ from scipy import sparse
 
 from geoelastic.bench import peers
 from geoelastic.bench._peer import Peer, PeerProcess, environment
+from geoelastic.bench._tools import synthetic_mass
 from geoelastic.errors import GeoelasticError
 from geoelastic.evaluation.adversary import euclidean_error
 from geoelastic.evaluation.channel import Outputs, channel_from_matrix
@@ -78,7 +79,7 @@ def test_halves_of_the_noise_may_reach_differently_far() -> None:
 
 
 def test_without_check_ins_places_go_by_mass() -> None:
-    metric = build_metric(peers.synthetic_mass("city", 40))
+    metric = build_metric(synthetic_mass("city", 40))
     prior = peers._some(peers._by_mass(metric))
     assert prior.n_places == 300
     assert prior.weights.sum() == pytest.approx(1)
