@@ -183,7 +183,7 @@ def frontier_png(rows: Sequence[dict[str, Any]], credit: str) -> bytes:
     most = max(row[key] for row in rows for key in ("adversary_median_m", "adversary_worst_tenth_m"))
     panels[0].set_ylim(0, 1.05 * most / 1000)
     panels[0].set_ylabel("error of the best guess (km)")
-    panels[-1].legend(loc="lower right", fontsize=8, frameon=False)
+    panels[0].legend(loc="upper left", bbox_to_anchor=(0, 0.93), fontsize=8, frameon=False)
     note = "Full: the median user. Dashed: the worst-off tenth. Grey: no report at all. * no guarantee."
     figure.supxlabel(f"{note}\n{credit}", fontsize=7, color="#555555", x=0.01, ha="left")
     with BytesIO() as content:
