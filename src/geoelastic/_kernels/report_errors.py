@@ -114,9 +114,8 @@ def largest_difference(rows, pairs):
     for k in range(pairs.shape[0]):
         a, b = pairs[k, 0], pairs[k, 1]
         for z in range(rows.shape[1]):
-            difference = abs(rows[a, z] - rows[b, z])
-            if difference > worst:  # false for NaN
-                worst = difference
+            if rows[a, z] != rows[b, z]:
+                worst = max(worst, abs(rows[a, z] - rows[b, z]))
     return worst
 
 
