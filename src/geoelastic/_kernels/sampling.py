@@ -59,11 +59,12 @@ def to_first_frontier(
 @kernel(small=SMALL)
 def advance_among_blocks(
     start, index, arc, unit, dist, head, entry_vertex, entry_next, order, state,
-    measure, weight, by_shell, measure_by_shell, block, at, box, slope, left, seen, counted,
+    measure, weight, by_shell, measure_by_shell, block, at, box, slope, rim, left, seen, counted,
     frontier, step, last, times,
 ):  # fmt: skip
     """Expand by a whole step, and by more until `times` the rest is at most what is settled, nothing is left, or the
-    next frontier would be beyond `last` or the shells there are. Returns the frontier and a bound of the rest.
+    next frontier would be beyond `last` or the shells there are. Returns the frontier and a bound of the rest; or,
+    where the next step settles a vertex of the `rim`, beyond which there is more, the frontier before it and -1.
 
     `left`: what is not settled of each block; `seen`: (least, largest) y and x of all that was touched; `counted`: how
     many vertices and entries these know of. What is in a block is as far from the frontier as its box is from what was
@@ -76,6 +77,9 @@ def advance_among_blocks(
             start, index, arc, unit, dist, head, entry_vertex, entry_next, order, state,
             frontier, np.int64(UNREACHABLE - 1), np.int64(2**62),
         )  # fmt: skip
+        for k in range(counted[0], state[SETTLED]):
+            if rim[order[k]]:
+                return frontier - step, np.int64(-1)
         add_to_shells(dist, order, counted[0], state[SETTLED], measure, weight, by_shell, measure_by_shell)
         for k in range(counted[0], state[SETTLED]):
             left[block[order[k]]] -= measure[order[k]]

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Graphs in tiles: rows of several tiles put together, and which searches meet flagged vertices."""
 
+import math
+
 import numpy as np
 
 from ._compile import kernel
+from .ascent import RISE_BITS
+from .conformal import SHIFT
 from .layout import LENGTH_BITS, centre_distance
 from .paths import SETTLED, begin, clear, expand, workspace
 
@@ -73,6 +77,134 @@ def is_symmetric(start, index):
             if not back:
                 return False
     return True
+
+
+#: Set on the first neighbour of each leaf; the lower bits are the slot of the neighbour's tile.
+ROW_START = 0x80
+
+
+def _join_room(offset, around, later, slot, step, rise, place, fenced, at, scale, height, slack_bits, slack_units):
+    kept = int(np.count_nonzero(place >= 0))
+    room = slot.size
+    return (
+        np.zeros(kept + 1, np.int64), np.empty(room, np.int32), np.empty(room, np.int32), np.zeros(kept, np.bool_),
+        np.empty(kept, np.int64), np.array([np.inf, 0.0]),
+    )  # fmt: skip
+
+
+@kernel(room=_join_room)
+def join_tiles(
+    offset, around, later, slot, step, rise, place, fenced, at, scale, height, slack_bits, slack_units,
+    start, index, weight, rim, waiting, told,
+):  # fmt: skip
+    """The graph that reports from some leaves of some tiles go by, all at once: `assemble`, lengths between places,
+    conformal weights, rises and heights. CSR with room left over; which leaves lost a neighbour; how many arcs there
+    are, or -1 if the tiles do not fit together; the least weight by length; the longest weight before heights.
+
+    Tiles, slots, steps, place and fenced are as for `assemble`, slots with their ROW_START; later[t, s] tells whether
+    the tile in slot s comes after tile t (1), before it (-1) or is the same (0). `rise` has an entry for each arc to a
+    later leaf, in their order, or none at all. at (n, 2): places with LENGTH_BITS fractional bits. height: none, or one
+    a leaf; then a weight w gives up w >> slack_bits, slack_units and the difference of heights, but not more than it
+    has.
+
+    Every arc to an earlier leaf meets the one that leads back, which waits for it in the order of rows: so that all
+    have met means that rows are in order and the graph is the same in both directions. Edges whose rise is 0 go last.
+    """
+    arcs = _join(
+        offset, around, later, slot, step, rise, place, fenced, at, scale, height, slack_bits, slack_units,
+        start, index, weight, rim, waiting, told,
+    )  # fmt: skip
+    if arcs >= 0:
+        arcs = _without_gone(start, index, weight)
+    return start, index, weight, rim, arcs, told[0], told[1]
+
+
+@kernel
+def _join(
+    offset, around, later, slot, step, rise, place, fenced, at, scale, height, slack_bits, slack_units,
+    start, index, weight, rim, waiting, told,
+):  # fmt: skip
+    """How many arcs there are, those that have gone with weight -1; or -1."""
+    arc, edge, count, new = np.int64(0), np.int64(0), np.int64(0), np.int64(-1)
+    for t in range(offset.size - 1):
+        for i in range(offset[t], offset[t + 1]):
+            if arc >= slot.size or slot[arc] < ROW_START:
+                return np.int64(-1)
+            mine = place[i] >= 0 and not fenced[i]
+            if place[i] >= 0:
+                new += 1
+                waiting[new] = -1
+            last, begun = np.int64(-1), False
+            while arc < slot.size and (not begun or slot[arc] < ROW_START):
+                begun = True
+                s = slot[arc] & (ROW_START - 1)
+                if s >= around.shape[1]:
+                    return np.int64(-1)
+                forward = later[t, s] > 0 or (later[t, s] == 0 and step[arc] > 0)
+                factor = np.int64(1 << RISE_BITS)
+                if forward and rise.size > 0:
+                    if edge >= rise.size:
+                        return np.int64(-1)
+                    factor = np.int64(rise[edge])
+                    edge += 1
+                if mine:
+                    tile, other, j = around[t, s], np.int64(-1), np.int64(-1)
+                    if tile >= 0:
+                        j = offset[tile] + (i - offset[t]) + step[arc]
+                        if j < offset[tile] or j >= offset[tile + 1]:
+                            return np.int64(-1)
+                        other = np.int64(place[j])
+                    if other < 0:
+                        rim[new] = True
+                    elif not fenced[j]:
+                        if other <= last or other == new or (other > new) != forward:
+                            return np.int64(-1)
+                        last = other
+                        index[count] = other
+                        if forward:
+                            if waiting[new] < 0:
+                                waiting[new] = count
+                            dx, dy = np.int64(at[i, 0]) - at[j, 0], np.int64(at[i, 1]) - at[j, 1]
+                            length = np.int64(math.sqrt(float(dx * dx + dy * dy)))
+                            full = (length * (np.int64(scale[i]) + scale[j])) >> SHIFT
+                            raised = (full * factor) >> RISE_BITS
+                            told[1] = max(told[1], float(max(full, raised)))
+                            if height.size > 0:
+                                climb = abs(np.int64(height[i]) - height[j])
+                                raised = max(raised - (raised >> slack_bits) - slack_units - climb, np.int64(0))
+                            if factor > 0:
+                                told[0] = min(told[0], raised * float(1 << LENGTH_BITS) / (length + 1.0))
+                            weight[count] = min(raised, np.int64(2**31 - 1)) if factor > 0 else -1
+                        else:
+                            back = waiting[other]
+                            if back < 0 or back >= start[other + 1] or index[back] != new:
+                                return np.int64(-1)
+                            waiting[other] = back + 1
+                            weight[count] = weight[back]
+                        count += 1
+                arc += 1
+            if place[i] >= 0:
+                start[new + 1] = count
+    if arc != slot.size or edge != rise.size:
+        return np.int64(-1)
+    for i in range(start.size - 1):
+        if waiting[i] >= 0 and waiting[i] != start[i + 1]:
+            return np.int64(-1)
+    return count
+
+
+@kernel
+def _without_gone(start, index, weight):
+    """Close up what arcs of weight -1 leave; returns how many are left."""
+    begin, left = np.int64(0), np.int64(0)
+    for i in range(start.size - 1):
+        end = start[i + 1]
+        for a in range(begin, end):
+            if weight[a] >= 0:
+                index[left], weight[left] = index[a], weight[a]
+                left += 1
+        begin, start[i + 1] = end, left
+    return left
 
 
 @kernel

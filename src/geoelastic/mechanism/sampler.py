@@ -140,7 +140,7 @@ class Line:
         """Nothing is settled yet."""
         part = self._sampler.part
         vertex = part.local(self._source)
-        self._total, self._last = part.total(vertex), part.sees(vertex) - self._slack
+        self._total, self._last = part.total(vertex), (part.sees(vertex) - self._slack if self._slack else 2**62)
         self._sampler.begin(vertex)
         self._open, self._blocks = True, part.blocks
         self._shells = np.zeros((2, _SHELLS + 3 + STEP // self._period), np.int64)
@@ -227,23 +227,29 @@ class Line:
     def _advance_among(self, times: int) -> None:
         """The same in a part of a map, and on until `times` the rest is at most what is settled; in a wider part if
         this one does not see as far."""
-        sampler = self._sampler
-        while self._last < self._frontier + STEP:
-            self._wider += 1
-            sampler.clear()
-            sampler.enter(self._source, self._wider)
-            self._begin()
-        self._make_room()
-        part, blocks = sampler.part, self._blocks
-        assert blocks is not None
-        graph = part.graph
-        frontier, rest = kernels.advance_among_blocks(
-            graph.start, graph.index, graph.weight, sampler._unit, *sampler._space,
-            part.measure, sampler._weights.table, *self._shells, blocks.block, blocks.at, blocks.box, blocks.slope,
-            self._left, self._seen, self._counted, self._frontier, STEP, self._last, times,
-        )  # fmt: skip
-        self._frontier = int(frontier)
-        self._reached(int(rest))
+        sampler, rest = self._sampler, -1
+        while rest < 0:
+            while self._last < self._frontier + STEP:
+                self._widen()
+            self._make_room()
+            part, blocks = sampler.part, self._blocks
+            assert blocks is not None
+            graph = part.graph
+            self._frontier, rest = map(int, kernels.advance_among_blocks(
+                graph.start, graph.index, graph.weight, sampler._unit, *sampler._space,
+                part.measure, sampler._weights.table, *self._shells, blocks.block, blocks.at, blocks.box, blocks.slope,
+                part.rim, self._left, self._seen, self._counted, self._frontier, STEP, self._last, times,
+            ))  # fmt: skip
+            if rest < 0:
+                self._widen()
+        self._reached(rest)
+
+    def _widen(self) -> None:
+        """Begin again in a wider part."""
+        self._wider += 1
+        self._sampler.clear()
+        self._sampler.enter(self._source, self._wider)
+        self._begin()
 
     def _make_room(self) -> None:
         """Shells for all up to the frontier, and for one level beyond it."""

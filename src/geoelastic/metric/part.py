@@ -3,7 +3,7 @@
 
 A map in memory is one part, all of it. Of a map in tiles a part is a window, and its paths are the paths of the map
 that stay inside. All that leave pass through its rim, so from location i every distance below `reach[i]`, the distance
-to the rim, is that of the whole map. A search that must go further is begun again in a wider part.
+to the rim, is that of the whole map. A search that comes to the rim is begun again in a wider part.
 
 What a search has not settled is bounded without being opened. A path to it leaves the settled part through a location
 that the search has touched, at F + 1 or beyond, and pays at least `slope` for every half cell between the places of
@@ -26,7 +26,7 @@ from ..levels import UNREACHABLE
 from .graph import Graph
 from .measures import measure_digest
 
-__all__ = ["Blocks", "OnePart", "Part", "Parts", "reach_of", "require_reach"]
+__all__ = ["Blocks", "OnePart", "Part", "Parts", "distances_to", "require_reach"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +48,13 @@ class Part:
     graph: Graph
     measure: IntArray
     numbers: IntArray | None = None
-    reach: IndexArray | None = None
+    rim: BoolArray | None = None
     blocks: Blocks | None = None
+
+    @cached_property
+    def reach(self) -> IndexArray | None:
+        """The distance of each location to the nearest of the rim; None without one."""
+        return None if self.rim is None or not self.rim.any() else distances_to(self.graph, self.rim)
 
     def local(self, number: int) -> int:
         """Where a location of the map stands here."""
@@ -91,7 +96,7 @@ class Parts(Protocol):
         ...
 
     def together(self, indices: IntArray) -> list[IntArray]:
-        """Positions of `indices` that have the same part, each once."""
+        """Positions of `indices` that have the same part from now on, each once."""
         ...
 
     def measure(self) -> IntArray:
@@ -131,11 +136,9 @@ def require_reach(measure: int) -> int:
     return measure
 
 
-def reach_of(graph: Graph, rim: BoolArray) -> IndexArray | None:
-    """The distance of each location to the nearest of the rim; None without one."""
-    if not rim.any():
-        return None
-    sources = np.flatnonzero(rim).astype(np.int32)
+def distances_to(graph: Graph, chosen: BoolArray) -> IndexArray:
+    """The distance of each location to the nearest of those that are chosen."""
+    sources = np.flatnonzero(chosen).astype(np.int32)
     dist: IndexArray = kernels.distances_from_any(
         graph.start, graph.index, graph.weight, graph.buckets, sources, np.int64(UNREACHABLE - 1)
     )

@@ -1,21 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of a map in tiles that reports are drawn from: windows of whole blocks around a quarter of a tile."""
+"""The parts of a map in tiles that reports are drawn from: the squares of cells around a place, or around a quarter of
+a tile for the places of a table, that a search is likely to come to.
+
+How far a square is away is guessed from the mean level per cell of its tile. The guess decides what is opened, never
+what is reported: a search that comes to the rim of its part is begun again in a wider one.
+"""
 
 from __future__ import annotations
 
+import heapq
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _kernels as kernels
-from ..arrays import FloatArray, IndexArray, IntArray
+from ..arrays import BoolArray, FloatArray, IndexArray, IntArray
+from ..errors import FileError
 from ..levels import LEVEL_BITS
+from ..metric.decode import WEIGHT
+from ..metric.graph import Graph
 from ..metric.measures import measure_digest
-from ..metric.part import Blocks, Part, reach_of
-from ..metric.relief import lowered
+from ..metric.part import Blocks, Part
+from ..metric.relief import SLACK_BITS, SLACK_UNITS
 from .store import Columns
-from .tiling import Box
-from .window import Window, graph_of, misfit, place_of, slopes
+from .window import fence_of, misfit, place_of
 
 if TYPE_CHECKING:
     from .tiled_metric import TiledMetric
@@ -26,10 +35,12 @@ __all__ = ["BLOCK_CELLS", "TiledParts", "half_cells", "measure_units", "tile_wei
 #: location: enough to bound what lies in tiles that are not opened.
 BLOCK_CELLS = 128
 _MEASURE_TOTAL = 2**31
-#: A part is first as wide as this many levels in the land of its middle, which most draws do not leave.
-_USUAL_LEVELS = 7.0
-#: Parts that are kept at hand.
-_KEPT = 6
+#: Cells of a side of the squares that parts are made of.
+_SQUARE = 32
+#: A part is first as wide as this many levels by the guess, which most draws do not leave, and then so many times more.
+_USUAL_LEVELS, _WIDER = 10.5, 1.6
+#: Parts, and tiles, that are kept at hand.
+_KEPT, _TILES_KEPT = 6, 64
 #: Units of a place in a half cell.
 _UNIT = 1 << kernels.LENGTH_BITS
 
@@ -58,6 +69,23 @@ def half_cells(leaves: IndexArray, place: IndexArray | None) -> tuple[FloatArray
     return 2 * row + size, 2 * col + size
 
 
+@dataclass(frozen=True, eq=False)
+class _Tile:
+    """The locations of a tile, checked against what the manifest tells of them: (row, column, size) of each, its fence,
+    measure, block and (y, x) in half cells, and its place with LENGTH_BITS fractional bits."""
+
+    leaves: IndexArray
+    fence: IndexArray
+    measure: IntArray
+    block: IndexArray
+    at: FloatArray
+    place: IndexArray
+
+
+#: What a part is around: (row, column) of squares, the side of what they are the first square of, and how much wider.
+_Key = tuple[int, int, int, int]
+
+
 class TiledParts:
     """Parts of a map in tiles for one output measure; the last ones are kept."""
 
@@ -68,24 +96,35 @@ class TiledParts:
         self._sharp = metric.relief is not None and metric.relief.output == output
         self._slope = min(tile["low_slope" if self._sharp else "slope"] for tile in metric.content["tiles"])
         self._boxes = np.array(metric.content["blocks"], np.float64)
-        self._parts: dict[tuple[int, int, int, int], Part] = {}
+        self._parts: dict[_Key, Part] = {}
+        self._tiles: dict[int, _Tile] = {}
+        self._shared: set[tuple[int, int]] = set()
 
     def around(self, i: int, wider: int = 0) -> Part:
-        """The part around the quarter of a tile in which location i lies."""
-        row, col, _ = self._metric.leaves(i)
-        return self._part(self._box(int(row), int(col), wider))
+        """The part around location i; or around its quarter of a tile, if that has places of a table."""
+        row, col, _ = (int(part) for part in self._metric.leaves(i))
+        half = self._metric.tiling.side // 2
+        quarter = row // half, col // half
+        side = half if quarter in self._shared else _SQUARE
+        key = (row // side, col // side, side, wider)
+        found = self._parts.pop(key, None)
+        if found is None:
+            found = self._read(self._squares(key))
+            while len(self._parts) >= _KEPT:
+                self._parts.pop(next(iter(self._parts)), None)
+        self._parts[key] = found
+        return found
 
     def together(self, indices: IntArray) -> list[IntArray]:
-        """Positions of locations with the same part."""
+        """Positions of locations that have the same part from now on: those in a quarter of a tile."""
         if not indices.size:
             return []
         row, col, _ = self._metric.leaves(indices)
-        half = self._metric.tiling.side // 2
-        quarters, which = np.unique(np.stack([row, col]) // half, axis=1, return_inverse=True)
-        boxes: dict[Any, list[int]] = {}
-        for k, (r, c) in enumerate((quarters * half).T.tolist()):
-            boxes.setdefault(self._box(r, c, 0), []).append(k)
-        return [np.flatnonzero(np.isin(which.ravel(), some)) for some in boxes.values()]
+        places = np.stack([row, col]) // (self._metric.tiling.side // 2)
+        quarters, which, counts = np.unique(places, axis=1, return_inverse=True, return_counts=True)
+        self._shared.update((int(r), int(c)) for r, c in quarters[:, counts > 1].T)
+        order = np.argsort(which.ravel(), kind="stable")
+        return np.split(order, np.cumsum(counts)[:-1])
 
     def measure(self) -> IntArray:
         """The output measure of every location."""
@@ -96,53 +135,137 @@ class TiledParts:
         """The name of the measure as the manifest tells it; `whole` finds out if that is not so."""
         return str(self._told["sha256"]) if "sha256" in self._told else measure_digest(self.measure())
 
+    def whole(self) -> Part:
+        """All of the map as one part; `FileError` where it is not what the manifest tells of it."""
+        return self._read(None)
+
     def _measure_of(self, columns: Columns) -> IntArray:
         return measure_units(columns, self._output, self._told["densest"], self._told["total"], self._metric.n)
 
-    def _box(self, row: int, col: int, wider: int) -> Box:
-        """Whole blocks: a quarter of a tile, and around it what is usual, twice as much for each `wider`."""
-        tiling, half, block = self._metric.tiling, self._metric.tiling.side // 2, BLOCK_CELLS
-        tile = self._metric.content["tiles"][tiling.tile_of(row, col)]
-        usual = _USUAL_LEVELS * 2.0**LEVEL_BITS / max(2 * tile["pace"], 1)
-        step = min(half, block)
-        margin = step * ((1 << wider) * max(-(-int(usual) // step), 1))
-        low = [(part // half * half - margin) // block * block for part in (row, col)]
-        high = [-(-(part // half * half + half + margin) // block) * block for part in (row, col)]
-        return tiling.clipped(Box(*low, *high))
-
-    def _part(self, box: Box) -> Part:
-        key = (box.row, box.col, box.row_end, box.col_end)
-        found = self._parts.pop(key, None)
-        if found is None:
-            found = self._read(box)
-            while len(self._parts) >= _KEPT:
-                self._parts.pop(next(iter(self._parts)), None)
-        self._parts[key] = found
+    def _squares(self, key: _Key) -> dict[int, list[tuple[int, int]]]:
+        """The squares that a search around some may come to, by tile; (row, column) of each on the map."""
+        tiling, listed, (row, col, side, wider) = self._metric.tiling, self._metric.content["tiles"], key
+        high, across = (-(-cells // _SQUARE) for cells in (tiling.rows, tiling.cols))
+        many, limit = max(side // _SQUARE, 1), _USUAL_LEVELS * _WIDER**wider
+        queue = [
+            (0.0, r, c) for r in range(row * many, min((row + 1) * many, high))
+            for c in range(col * many, min((col + 1) * many, across))
+        ]  # fmt: skip
+        away = {(r, c): 0.0 for _, r, c in queue}
+        found: dict[int, list[tuple[int, int]]] = {}
+        width: dict[tuple[int, int], float] = {}
+        while queue:
+            so_far, r, c = heapq.heappop(queue)
+            if so_far > away[r, c]:
+                continue
+            tile = tiling.tile_of(r * _SQUARE, c * _SQUARE)
+            found.setdefault(tile, []).append((r, c))
+            half = _SQUARE * listed[tile]["pace"] / 2**LEVEL_BITS
+            for dr, dc, steps in _AROUND:
+                there = (r + dr, c + dc)
+                if 0 <= there[0] < high and 0 <= there[1] < across:
+                    if there not in width:
+                        other = tiling.tile_of(there[0] * _SQUARE, there[1] * _SQUARE)
+                        width[there] = _SQUARE * listed[other]["pace"] / 2**LEVEL_BITS
+                    reached = so_far + steps * (half + width[there])
+                    if reached <= limit and reached < away.get(there, np.inf):
+                        away[there] = reached
+                        heapq.heappush(queue, (reached, *there))
         return found
 
-    def _read(self, box: Box) -> Part:
-        window, columns = self._metric.window(box)
-        return self.part_of(window, columns)
+    def _read(self, squares: dict[int, list[tuple[int, int]]] | None) -> Part:
+        """The locations whose south-west cells lie in some squares (None: all), and the paths among them."""
+        metric = self._metric
+        chosen = list(range(metric.tiling.n)) if squares is None else sorted(squares)
+        metric.fetch(chosen)
+        tiles = [self._tile(tile) for tile in chosen]
+        offset = np.cumsum([0, *(tile.fence.size for tile in tiles)])
+        kept = [
+            np.ones(tile.fence.size, bool) if squares is None else _inside(tile.leaves, squares[k], metric.tiling.side)
+            for k, tile in zip(chosen, tiles, strict=True)
+        ]
+        inside = np.concatenate(kept)
+        graph, rim = self._graph(chosen, tiles, offset, inside)
+        at = np.concatenate([tile.at[:, some] for tile, some in zip(tiles, kept, strict=True)], axis=1)
+        measure, block, numbers = (
+            np.concatenate([part[some] for part, some in zip(parts, kept, strict=True)])
+            for parts in (
+                [tile.measure for tile in tiles], [tile.block for tile in tiles],
+                [np.arange(metric.first[k], metric.first[k + 1]) for k in chosen],
+            )
+        )  # fmt: skip
+        blocks = Blocks(self._units.ravel(), self._boxes, self._slope, block, at)
+        return Part(graph, measure, numbers, rim, blocks)
 
-    def part_of(self, window: Window, columns: Columns) -> Part:
-        """A window as a part; `FileError` where it is not what the manifest tells of it."""
-        at, box = window.locations, window.box
-        graph = graph_of(self._metric.store, window, columns["scale"], self._metric.rise(window))
-        if self._sharp:
-            graph = lowered(graph, self._metric.height(window))
-        measure = self._measure_of({"exponent": at.exponents(), "mass": window.mass_units})
-        measure[window.fence > 0] = 0  # no search comes there
-        row, col = at.row + np.int32(box.row), at.col + np.int32(box.col)
-        across = self._units.shape[1]
-        block = (row // BLOCK_CELLS * across + col // BLOCK_CELLS).astype(np.int32)
-        found = np.bincount(block, weights=measure, minlength=self._units.size).astype(np.int64)
-        there = np.bincount(block, minlength=self._units.size) > 0  # a window holds all of a block or nothing
-        if np.any(there & (found != self._units.ravel())):
-            raise misfit(self._metric.store)
-        places = half_cells(np.column_stack([row, col, at.size]), place_of(columns))
-        blocks = Blocks(self._units.ravel(), self._boxes, self._slope, block, np.stack(places))
+    def _graph(
+        self, chosen: list[int], tiles: list[_Tile], offset: IntArray, inside: BoolArray
+    ) -> tuple[Graph, BoolArray]:
+        """The graph that reports go by, and its rim."""
+        metric, store = self._metric, self._metric.store
+        rank = {tile: k for k, tile in enumerate(chosen)}
+        slots = np.array([metric.tiling.around(tile) for tile in chosen], np.int64)
+        around = np.array([[rank.get(other, -1) for other in row] for row in slots.tolist()], np.int64)
+        tables = {
+            kind: [store.read_table(metric.content["tiles"][tile][kind])[0] for tile in chosen]
+            for kind in metric.kinds(heights=self._sharp)
+        }
+
+        def joined(kind: str, name: str, none: Any) -> Any:
+            return np.concatenate([table[name] for table in tables[kind]]) if kind in tables else np.zeros(0, none)
+
+        height = joined("heights", "height", np.int32)
+        scale = joined("tile", "scale", np.int32)
+        if height.size not in (0, scale.size):
+            raise misfit(store)
+        place = np.full(inside.size, -1, np.int32)
+        place[inside] = np.arange(int(np.count_nonzero(inside)), dtype=np.int32)
+        start, index, weight, rim, arcs, slope, longest = kernels.join_tiles(
+            offset, around, np.sign(slots - np.array(chosen)[:, None]).astype(np.int8), joined("edges", "slot", np.uint8),
+            joined("edges", "step", np.int32), joined("rises", "rise", np.uint8), place,
+            np.concatenate([tile.fence for tile in tiles]) > 0, np.concatenate([tile.place for tile in tiles]), scale,
+            height, SLACK_BITS, SLACK_UNITS,
+        )  # fmt: skip
+        if arcs < 0 or slope < self._slope:
+            raise misfit(store)
+        if longest > WEIGHT:
+            raise FileError(f"{store.root}: corrupt: an edge must be at most {WEIGHT} level units long, got {longest:.0f}")
+        return Graph(start, index[:arcs], weight[:arcs]), rim
+
+    def _tile(self, number: int) -> _Tile:
+        """A tile; `FileError` where it is not what the manifest tells of it."""
+        found = self._tiles.get(number)
+        if found is None:
+            found = self._checked(number)
+            while len(self._tiles) >= _TILES_KEPT:
+                self._tiles.pop(next(iter(self._tiles)), None)
+            self._tiles[number] = found
+        return found
+
+    def _checked(self, number: int) -> _Tile:
+        metric = self._metric
+        leaves, columns = metric.leaves_of(number), metric.columns_of(number)
+        fence, place = fence_of(columns), place_of(columns)
+        measure = self._measure_of(columns)
+        measure[fence > 0] = 0  # no search comes there
+        block = (leaves[:, 0] // BLOCK_CELLS * self._units.shape[1] + leaves[:, 1] // BLOCK_CELLS).astype(np.int32)
+        blocks, where = np.unique(block, return_inverse=True)  # all of each: a block lies in one tile
+        y, x = half_cells(leaves, place)
         low_y, high_y, low_x, high_x = self._boxes[block].T
-        inside = (low_y <= places[0]) & (places[0] <= high_y) & (low_x <= places[1]) & (places[1] <= high_x)
-        if not (inside.all() and min(slopes(window, graph).values()) >= self._slope):
-            raise misfit(self._metric.store)
-        return Part(graph, measure, self._metric.numbers(window), reach_of(graph, window.rim), blocks)
+        inside = (low_y <= y) & (y <= high_y) & (low_x <= x) & (x <= high_x)
+        if not inside.all() or np.any(np.bincount(where, weights=measure) != self._units.ravel()[blocks]):
+            raise misfit(metric.store)
+        if place is None:
+            place = ((2 * leaves[:, 1::-1] + leaves[:, 2:]) << kernels.LENGTH_BITS).astype(np.int32)
+        return _Tile(leaves, fence, measure, block, np.stack([y, x]), place)
+
+
+#: Neighbours of a square, and how long the way there is.
+_AROUND = [(r, c, float(np.hypot(r, c))) for r in (-1, 0, 1) for c in (-1, 0, 1) if (r, c) != (0, 0)]
+
+
+def _inside(leaves: IndexArray, squares: list[tuple[int, int]], side: int) -> BoolArray:
+    """Which of a tile's locations have their south-west cell in some squares; the first one is in its corner."""
+    low = leaves[0, :2] // _SQUARE
+    chosen = np.zeros((side // _SQUARE,) * 2, bool)
+    chosen[tuple((np.array(squares) - low).T)] = True
+    return np.asarray(chosen[tuple((leaves[:, :2] // _SQUARE - low).T)])

@@ -173,9 +173,9 @@ class CachedStore(TileStore):
         return found
 
     def fetch(self, names: Sequence[str]) -> None:
-        """Read some tables at once; reading leaves the interpreter to others."""
+        """Read some tables at once, if they are far away: there reading is waiting."""
         missing = [name for name in names if name not in self._tables]
-        if 1 < len(missing) <= self._limit:
+        if self._remote is not None and 1 < len(missing) <= self._limit:
             with ThreadPoolExecutor(min(len(missing), 4)) as pool:
                 list(pool.map(self.read_table, missing))
 

@@ -51,7 +51,7 @@ from .window import (
 __all__ = ["TiledMetric", "is_tiled", "open_tiles"]
 
 #: Tiles whose locations are kept at hand.
-_LEAVES_KEPT = 64
+_TILES_KEPT = 64
 
 
 def is_tiled(path: str | os.PathLike[str]) -> bool:
@@ -90,7 +90,7 @@ class TiledMetric(AllOfIt):
         self.info: dict[str, Any] = content["info"]
         self.relief = TiledRelief(**content["relief"]) if "relief" in content else None
         self.opened: set[int] = set()
-        self._leaf_cache: dict[int, IndexArray] = {}
+        self._opened: dict[int, tuple[IndexArray, Columns]] = {}
 
     def __repr__(self) -> str:
         fences = self.totals["fences"]
@@ -161,7 +161,10 @@ class TiledMetric(AllOfIt):
         places, which = np.unique(np.stack([rows, cols]) // self.tiling.side, axis=1, return_inverse=True)
         for k, place in enumerate(places.T.tolist()):
             here, tile = which.ravel() == k, self.tiling.tile_of(*(part * self.tiling.side for part in place))
-            leaves, box = self._leaves(tile), self.tiling.box(tile)
+            leaves, box = self.leaves_of(tile), self.tiling.box(tile)
+            if np.count_nonzero(here) == 1:
+                index[here] = self.first[tile] + _holding(leaves, int(rows[here][0]), int(cols[here][0]))
+                continue
             low = np.array([box.row, box.col, 0], np.int32)
             owner = kernels.paint_owner(*box.shape, *np.ascontiguousarray((leaves - low).T))
             index[here] = self.first[tile] + owner[rows[here] - box.row, cols[here] - box.col]
@@ -174,7 +177,7 @@ class TiledMetric(AllOfIt):
         tiles = np.searchsorted(self.first, index, side="right") - 1
         for tile in np.unique(tiles).tolist():
             here = tiles == tile
-            found[here] = self._leaves(tile)[index[here] - self.first[tile]]
+            found[here] = self.leaves_of(tile)[index[here] - self.first[tile]]
         return found[..., 0], found[..., 1], found[..., 2]
 
     def secrets_at(self, indices: npt.ArrayLike) -> BoolArray:
@@ -214,9 +217,8 @@ class TiledMetric(AllOfIt):
 
     def people(self, many: int) -> People:
         """Where people are, in so many places; reads the locations of all tiles, none of their neighbours."""
-        tables = [self.store.read_table(tile["tile"])[0] for tile in self.content["tiles"]]
+        tables = [self.columns_of(tile) for tile in range(self.tiling.n)]
         mass, fence = np.concatenate([table["mass"] for table in tables]), np.concatenate(list(map(fence_of, tables)))
-        self._require_told(range(self.tiling.n))
         return People.of(mass, self.secrets_at(np.arange(self.n)), fence > 0, many)
 
     def fence_tiles(self, number: int) -> list[int]:
@@ -226,50 +228,60 @@ class TiledMetric(AllOfIt):
 
     def _fence(self, tile: int) -> IndexArray:
         """The fence of each location of a tile."""
-        self._require_told([tile])
-        return fence_of(self.store.read_table(self.content["tiles"][tile]["tile"])[0])
+        return fence_of(self.columns_of(tile))
 
     def tile_of(self, i: int) -> int:
         """The tile of a location."""
         return int(np.searchsorted(self.first, require_location(i, self.n), side="right") - 1)
 
-    def _leaves(self, tile: int) -> IndexArray:
+    def leaves_of(self, tile: int) -> IndexArray:
         """(row, column, side) of the locations of a tile."""
-        found = self._leaf_cache.get(tile)
+        return self._open(tile)[0]
+
+    def columns_of(self, tile: int) -> Columns:
+        """The columns of a tile's locations."""
+        return self._open(tile)[1]
+
+    def _open(self, tile: int) -> tuple[IndexArray, Columns]:
+        """The locations of a tile; `FileError` if they are more, less or others than the manifest tells."""
+        found = self._opened.get(tile)
         if found is None:
             self.opened.add(tile)
-            name = self.content["tiles"][tile]["tile"]
-            found = tile_leaves(self.store, self.tiling, tile, name, self.store.read_table(name)[0]["exponent"])
-            if found.shape[0] != self.content["tiles"][tile]["n"]:
+            told = self.content["tiles"][tile]
+            columns = self.store.read_table(told["tile"])[0]
+            leaves = tile_leaves(self.store, self.tiling, tile, told["tile"], columns["exponent"])
+            fences = np.unique(columns["fence"], return_counts=True) if "fence" in columns else ([], [])
+            members = [[int(fence), int(count)] for fence, count in zip(*fences, strict=True) if fence]
+            units = columns["mass"]
+            if (units.size, int(units.sum()), members) != (told["n"], told["mass"], told.get("fences", [])):
                 raise misfit(self.store)
-            while len(self._leaf_cache) >= _LEAVES_KEPT:
-                self._leaf_cache.pop(next(iter(self._leaf_cache)), None)
-            self._leaf_cache[tile] = found
+            found = leaves, columns
+            while len(self._opened) >= _TILES_KEPT:
+                self._opened.pop(next(iter(self._opened)), None)
+            self._opened[tile] = found
         return found
 
     # parts: the tiles that they meet are opened
 
+    def kinds(self, *, heights: bool) -> list[str]:
+        """The kinds of files that a tile has; those of heights only if they are asked for."""
+        return ["tile", "edges"] + ["rises"] * self.plan.ascent + ["heights"] * (heights and self.relief is not None)
+
+    def fetch(self, tiles: Iterable[int]) -> None:
+        """Read all that some tiles have."""
+        self.store.fetch([self.content["tiles"][tile][kind] for kind in self.kinds(heights=True) for tile in tiles])
+
     def window(self, box: Box) -> tuple[Window, Columns]:
         """The locations of a box (cut at multiples of 64 cells) with their neighbours, and their columns."""
         chosen = self.tiling.meeting(box)
-        self.opened.update(chosen)
+        self.fetch(chosen)
+        for tile in chosen:
+            self._open(tile)
         listed = self.content["tiles"]
-        kinds = ["tile", "edges"] + ["rises"] * self.plan.ascent + ["heights"] * (self.relief is not None)
-        self.store.fetch([listed[tile][kind] for kind in kinds for tile in chosen])
         layout, links = ({tile: listed[tile][kind] for tile in chosen} for kind in ("tile", "edges"))
         window = read_window(self.store, self.plan, box, chosen, layout, links)
-        self._require_told(chosen)
         columns = read_columns(self.store, window, layout)
         return between(window, place_of(columns)), columns
-
-    def _require_told(self, tiles: Iterable[int]) -> None:
-        """`FileError` if tiles hold more or less than the manifest tells."""
-        for tile in (self.content["tiles"][number] for number in tiles):
-            columns = self.store.read_table(tile["tile"])[0]
-            units, (fences, counts) = columns["mass"], np.unique(fence_of(columns), return_counts=True)
-            members = [[fence, count] for fence, count in zip(fences.tolist(), counts.tolist(), strict=True) if fence]
-            if (units.size, int(units.sum()), members) != (tile["n"], tile["mass"], tile.get("fences", [])):
-                raise misfit(self.store)
 
     def files(self, kind: str) -> dict[int, str]:
         """The files of a kind by tile: "tile", "edges", "rises" or "heights"."""
@@ -310,12 +322,12 @@ class TiledMetric(AllOfIt):
     @cached_property
     def _whole(self) -> Metric:
         edges, tiles = self.files("edges"), self.files("tile")
-        self.opened.update(tiles)
-        self.store.fetch([*tiles.values(), *edges.values()])
+        self.fetch(tiles)
+        for tile in tiles:
+            self._open(tile)
         window, metric = whole_metric(
             self.store, self.plan, tiles, edges, self.files("rises") if self.plan.ascent else None
         )
-        self._require_told(tiles)
         # keyed reports and ledgers go by the name, which must be that of no other map
         found = metric.identity, int(metric.secret.sum()), int((metric.secret & (metric.fence == 0)).sum())
         if found != (self.identity, self.totals["secrets"], self.certificate["secret_outside_fences"]):
@@ -327,9 +339,8 @@ class TiledMetric(AllOfIt):
             if relief.digest != told.digest:
                 raise misfit(self.store)
             metric = replace(metric, relief=relief)
-        columns = read_columns(self.store, window, tiles)
         for output, told in self.content["measures"].items():  # what reports rely on without opening all of the map
-            part, measure = TiledParts(self, output).part_of(window, columns), output_measure(metric, output)
+            part, measure = TiledParts(self, output).whole(), output_measure(metric, output)
             outside = np.where(metric.fence > 0, 0, measure)
             name = measure_digest(measure)
             if not np.array_equal(part.measure, outside) or told.get("sha256", name) != name:
@@ -360,3 +371,10 @@ class TiledMetric(AllOfIt):
         return carve_tiles(
             self, fences, remove=remove, mass=mass, sharpen=sharpen, workers=workers, progress=progress
         )  # fmt: skip
+
+
+def _holding(leaves: IndexArray, row: int, col: int) -> int:
+    """The number of the location that holds a cell, in a tile that has it."""
+    first_row, first_col, side = leaves.T
+    rows = (first_row <= row) & (row < first_row + side)
+    return int(np.flatnonzero(rows & (first_col <= col) & (col < first_col + side))[0])

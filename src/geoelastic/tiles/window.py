@@ -23,8 +23,6 @@ __all__ = [
     "read_cells", "read_columns", "read_rises", "read_scales", "read_window", "slopes", "tile_leaves", "unpack_rows",
 ]  # fmt: skip
 
-#: Set on the first neighbour of each location; the lower bits are the slot of the neighbour's tile.
-ROW_START = 0x80
 #: Files by tile number.
 Files = Mapping[int, str]
 
@@ -160,15 +158,15 @@ def pack_rows(tiling: Tiling, tile: int, window: Window, start: IntArray, index:
         if other >= 0:
             slots[other] = place
     slot = slots[window.tile[tip]].astype(np.uint8)
-    slot[ends - degree] |= ROW_START
+    slot[ends - degree] |= kernels.ROW_START
     return {"slot": slot, "step": (window.number[tip] - window.number[tail]).astype(np.int32)}
 
 
 def unpack_rows(columns: Columns) -> tuple[IntArray, ByteArray, IndexArray]:
     """(degree of each location, slot of each neighbour, step to each neighbour)."""
-    begins = np.flatnonzero(columns["slot"] & ROW_START)
+    begins = np.flatnonzero(columns["slot"] & kernels.ROW_START)
     degree = np.diff(np.append(begins, columns["slot"].size)).astype(np.int64)
-    return degree, columns["slot"] & np.uint8(ROW_START - 1), columns["step"]
+    return degree, columns["slot"] & np.uint8(kernels.ROW_START - 1), columns["step"]
 
 
 def later_arcs(tiling: Tiling, tile: int, columns: Columns) -> tuple[IntArray, IntArray, IntArray, BoolArray]:
@@ -187,7 +185,7 @@ def read_rises(store: TileStore, plan: TilePlan, window: Window, edges: Files, r
         return None
     tiles = np.unique(window.tile).tolist()
     columns = [store.read_table(edges[tile])[0] for tile in tiles]
-    sizes = [int(np.count_nonzero(part["slot"] & ROW_START)) for part in columns]
+    sizes = [int(np.count_nonzero(part["slot"] & kernels.ROW_START)) for part in columns]
     first = np.full(plan.tiling.n, -1, np.int64)
     first[tiles] = np.cumsum([0, *sizes[:-1]])
     held = np.zeros(sum(sizes), bool)
