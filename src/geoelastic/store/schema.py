@@ -22,13 +22,14 @@ import numpy.typing as npt
 from ..arrays import IntArray
 from ..errors import FileError
 
-__all__ = ["closed", "flag", "listed", "number", "parse_json", "text", "whole", "within"]
+__all__ = ["closed", "flag", "listed", "number", "parse_json", "text", "whole", "wholes", "within"]
 
 #: Bytes, nesting and characters of a number that a header or a manifest may have.
 JSON_BYTES, JSON_DEPTH, JSON_DIGITS = 2**20, 32, 32
 #: Characters of a string, counted as UTF-16 does, since that is what JavaScript counts.
 TEXT = 1000
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]|[-+.0-9eE]{2,}', re.DOTALL)
+_STRING, _BRACKET = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL), re.compile(r"[\[{\]}]")
+_LONG = re.compile(rf"[-+.0-9eE]{{{JSON_DIGITS + 1},}}")
 _SHOWN = 40
 
 
@@ -42,7 +43,8 @@ def parse_json(content: bytes, what: str, *, most: int = JSON_BYTES) -> Any:
         value = json.loads(
             source, object_pairs_hook=_unique, parse_constant=_not_finite, parse_float=_finite, parse_int=int
         )
-        _require_text(value)
+        if "\\u" in source:  # the only way to spell half of a character
+            _require_text(value)
     except UnicodeError:
         raise FileError(f"the {what} must be JSON in UTF-8") from None
     except (ValueError, RecursionError):
@@ -51,17 +53,13 @@ def parse_json(content: bytes, what: str, *, most: int = JSON_BYTES) -> Any:
 
 
 def _scan(source: str, what: str) -> None:
-    depth = 0
-    for token in _TOKEN.finditer(source):
-        first = token.group()[0]
-        if first in "[{":
-            depth += 1
-            if depth > JSON_DEPTH:
-                raise FileError(f"the {what} must be nested at most {JSON_DEPTH} deep")
-        elif first in "]}":
-            depth -= 1
-        elif first != '"' and len(token.group()) > JSON_DIGITS:
-            raise FileError(f"numbers in the {what} must have at most {JSON_DIGITS} characters")
+    bare, depth = _STRING.sub('""', source), 0
+    if _LONG.search(bare):
+        raise FileError(f"numbers in the {what} must have at most {JSON_DIGITS} characters")
+    for bracket in _BRACKET.findall(bare):
+        depth += 1 if bracket in "[{" else -1
+        if depth > JSON_DEPTH:
+            raise FileError(f"the {what} must be nested at most {JSON_DEPTH} deep")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -116,6 +114,13 @@ def whole(value: Any, name: str, low: int, high: int) -> int:
     return int(value)
 
 
+def wholes(values: list[Any], name: str, low: int, high: int) -> None:
+    """Whole numbers in [low, high], many of them."""
+    if values and not (set(map(type, values)) == {int} and low <= min(values) and max(values) <= high):
+        for value in values:
+            whole(value, name, low, high)
+
+
 def number(value: Any, name: str, low: float, high: float) -> float:
     """A number in [low, high] (a positive test, so that NaN fails)."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not low <= value <= high:
@@ -128,7 +133,7 @@ def text(value: Any, name: str, *, choices: Collection[str] = (), pattern: str =
     # half of a pair of surrogates is no character, and no file or terminal takes it
     if (
         not isinstance(value, str)
-        or any("\ud800" <= letter <= "\udfff" for letter in value[: TEXT + 1])
+        or (not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value[: TEXT + 1]))
         or len(value.encode("utf-16-le", "surrogatepass")) > 2 * TEXT
     ):
         raise FileError(f"'{name}' must be a string of at most {TEXT} characters, got {_shown(value)}")

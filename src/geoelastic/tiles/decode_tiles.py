@@ -21,6 +21,8 @@ __all__ = ["require_content", "require_table"]
 SIDE, TILES = 2**17, 2**16
 _MEASURE = 2**31
 _LARGE = 1e18
+#: Half cells from the corner of a map, farther than any place on it.
+_PLANE = 2**40
 _NEEDS = ("plan", "n", "tiles", "measures", "blocks", "identity", "certificate", "info")
 _PLAN = ("grid", "side", "requirement", "l_from", "l_top", "frame_cells")
 _GRID = ("lat", "lon", "width_m", "height_m", "east_m", "north_m", "cell_m", "rows", "cols")
@@ -62,8 +64,7 @@ def require_content(content: Any, block_cells: int) -> None:
     _require_fences(content)
     high, across = math.ceil(rows / block_cells), math.ceil(cols / block_cells)
     for box in schema.listed(content["blocks"], "blocks", least=high * across, most=high * across):
-        for edge in schema.listed(box, "blocks", least=4, most=4):
-            schema.number(edge, "blocks", -_LARGE, _LARGE)
+        schema.wholes(schema.listed(box, "blocks", least=4, most=4), "blocks", -_PLANE, _PLANE)
     for name, told in content["measures"].items():
         schema.text(name, "measures", choices=("mass", "uniform"))
         _require_measure(told, high, across)
@@ -150,8 +151,8 @@ def _require_measure(told: Any, high: int, across: int) -> None:
         schema.number(told[name], name, 2.0**-60, _LARGE)
     total = 0
     for row in schema.listed(told["block_units"], "block_units", least=high, most=high):
-        for units in schema.listed(row, "block_units", least=across, most=across):
-            total += schema.whole(units, "block_units", 0, _MEASURE)
+        schema.wholes(schema.listed(row, "block_units", least=across, most=across), "block_units", 0, _MEASURE)
+        total += int(sum(row))
     if total > _MEASURE:
         raise FileError(f"'block_units' must be at most {_MEASURE} in all")
 

@@ -35,10 +35,10 @@ __all__ = ["BLOCK_CELLS", "TiledParts", "half_cells", "measure_units", "tile_wei
 #: location: enough to bound what lies in tiles that are not opened.
 BLOCK_CELLS = 128
 _MEASURE_TOTAL = 2**31
-#: Cells of a side of the squares that parts are made of.
-_SQUARE = 32
+#: Parts are made of squares of this many cells, or of twice, four times, ... as many: where the way is a few of them.
+_SQUARE, _FEW = 32, 8
 #: A part is first as wide as this many levels by the guess, which most draws do not leave, and then so many times more.
-_USUAL_LEVELS, _WIDER = 10.5, 1.6
+_USUAL_LEVELS, _WIDER = 14.0, 1.6
 #: Parts, and tiles, that are kept at hand.
 _KEPT, _TILES_KEPT = 6, 64
 #: Units of a place in a half cell.
@@ -80,6 +80,21 @@ class _Tile:
     block: IndexArray
     at: FloatArray
     place: IndexArray
+
+
+@dataclass(frozen=True)
+class _Squares:
+    """Squares of so many cells, (row, column) of each on the map, by tile."""
+
+    side: int
+    by_tile: dict[int, list[tuple[int, int]]]
+
+    def hold(self, tile: int, leaves: IndexArray, tile_side: int) -> BoolArray:
+        """Which locations of a tile have their south-west cell in one; the first location is in the tile's corner."""
+        low = leaves[0, :2] // self.side
+        chosen = np.zeros((tile_side // self.side,) * 2, bool)
+        chosen[tuple((np.array(self.by_tile[tile]) - low).T)] = True
+        return np.asarray(chosen[tuple((leaves[:, :2] // self.side - low).T)])
 
 
 #: What a part is around: (row, column) of squares, the side of what they are the first square of, and how much wider.
@@ -142,46 +157,48 @@ class TiledParts:
     def _measure_of(self, columns: Columns) -> IntArray:
         return measure_units(columns, self._output, self._told["densest"], self._told["total"], self._metric.n)
 
-    def _squares(self, key: _Key) -> dict[int, list[tuple[int, int]]]:
-        """The squares that a search around some may come to, by tile; (row, column) of each on the map."""
-        tiling, listed, (row, col, side, wider) = self._metric.tiling, self._metric.content["tiles"], key
-        high, across = (-(-cells // _SQUARE) for cells in (tiling.rows, tiling.cols))
-        many, limit = max(side // _SQUARE, 1), _USUAL_LEVELS * _WIDER**wider
-        queue = [
-            (0.0, r, c) for r in range(row * many, min((row + 1) * many, high))
-            for c in range(col * many, min((col + 1) * many, across))
-        ]  # fmt: skip
+    def _squares(self, key: _Key) -> _Squares:
+        """The squares that a search around some of them may come to."""
+        tiling, (row, col, side, wider) = self._metric.tiling, key
+        limit, square = _USUAL_LEVELS * _WIDER**wider, _SQUARE
+        pace = [tile["pace"] / 2**LEVEL_BITS for tile in self._metric.content["tiles"]]
+        here = pace[tiling.tile_of(row * side, col * side)]
+        while square < tiling.side and _FEW * 2 * square * here < limit:
+            square *= 2
+        high, across = (-(-cells // square) for cells in (tiling.rows, tiling.cols))
+        first, many = (row * side // square, col * side // square), max(side // square, 1)
+        rows, cols = (range(at, min(at + many, end)) for at, end in zip(first, (high, across), strict=True))
+        queue = [(0.0, r, c) for r in rows for c in cols]
         away = {(r, c): 0.0 for _, r, c in queue}
+        half: dict[tuple[int, int], float] = {}
         found: dict[int, list[tuple[int, int]]] = {}
-        width: dict[tuple[int, int], float] = {}
         while queue:
             so_far, r, c = heapq.heappop(queue)
             if so_far > away[r, c]:
                 continue
-            tile = tiling.tile_of(r * _SQUARE, c * _SQUARE)
+            tile = tiling.tile_of(r * square, c * square)
             found.setdefault(tile, []).append((r, c))
-            half = _SQUARE * listed[tile]["pace"] / 2**LEVEL_BITS
+            mine = square * pace[tile]
             for dr, dc, steps in _AROUND:
                 there = (r + dr, c + dc)
                 if 0 <= there[0] < high and 0 <= there[1] < across:
-                    if there not in width:
-                        other = tiling.tile_of(there[0] * _SQUARE, there[1] * _SQUARE)
-                        width[there] = _SQUARE * listed[other]["pace"] / 2**LEVEL_BITS
-                    reached = so_far + steps * (half + width[there])
+                    if there not in half:
+                        half[there] = square * pace[tiling.tile_of(there[0] * square, there[1] * square)]
+                    reached = so_far + steps * (mine + half[there])
                     if reached <= limit and reached < away.get(there, np.inf):
                         away[there] = reached
                         heapq.heappush(queue, (reached, *there))
-        return found
+        return _Squares(square, found)
 
-    def _read(self, squares: dict[int, list[tuple[int, int]]] | None) -> Part:
+    def _read(self, squares: _Squares | None) -> Part:
         """The locations whose south-west cells lie in some squares (None: all), and the paths among them."""
         metric = self._metric
-        chosen = list(range(metric.tiling.n)) if squares is None else sorted(squares)
+        chosen = list(range(metric.tiling.n)) if squares is None else sorted(squares.by_tile)
         metric.fetch(chosen)
         tiles = [self._tile(tile) for tile in chosen]
         offset = np.cumsum([0, *(tile.fence.size for tile in tiles)])
         kept = [
-            np.ones(tile.fence.size, bool) if squares is None else _inside(tile.leaves, squares[k], metric.tiling.side)
+            np.ones(tile.fence.size, bool) if squares is None else squares.hold(k, tile.leaves, metric.tiling.side)
             for k, tile in zip(chosen, tiles, strict=True)
         ]
         inside = np.concatenate(kept)
@@ -261,11 +278,3 @@ class TiledParts:
 
 #: Neighbours of a square, and how long the way there is.
 _AROUND = [(r, c, float(np.hypot(r, c))) for r in (-1, 0, 1) for c in (-1, 0, 1) if (r, c) != (0, 0)]
-
-
-def _inside(leaves: IndexArray, squares: list[tuple[int, int]], side: int) -> BoolArray:
-    """Which of a tile's locations have their south-west cell in some squares; the first one is in its corner."""
-    low = leaves[0, :2] // _SQUARE
-    chosen = np.zeros((side // _SQUARE,) * 2, bool)
-    chosen[tuple((np.array(squares) - low).T)] = True
-    return np.asarray(chosen[tuple((leaves[:, :2] // _SQUARE - low).T)])
