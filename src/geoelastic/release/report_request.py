@@ -19,7 +19,7 @@ from ..opening import load
 from ..randomness import SeededRandom
 from ..reports.protocols import Mechanism, ReportsPlaces
 from ..reports.table_reports import Visits, sanitize_arrays, sanitize_file
-from ..sources.streams.track import Track, track_in
+from ..sources.traces.table_traces import Track, track_in
 from ..store.atomic import require_writable
 from .named_mechanism import charge_file, choose_mechanism, mechanism_name
 
