@@ -8,8 +8,7 @@ from typing import Any
 import click
 
 from ..levels import LN2
-from ._common import LATLON, geo_command
-from ._types import HOURS, LEVEL
+from ._common import HOURS, LATLON, LEVEL, geo_command
 
 _DELTA = click.option(
     "--delta", type=float, default=1e-6, show_default=True, help="Chance that the concentrated bound may fail."

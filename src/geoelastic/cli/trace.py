@@ -10,8 +10,7 @@ from typing import Any
 import click
 
 from ..levels import LN2
-from ._common import LATLON, PLACE_COLUMNS, geo_command, show_progress, with_options
-from ._types import HOURS, LEVEL
+from ._common import HOURS, LATLON, LEVEL, PLACE_COLUMNS, geo_command, show_progress, with_options
 
 
 class _Number(click.ParamType):  # type: ignore[type-arg]

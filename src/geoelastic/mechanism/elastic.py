@@ -29,7 +29,7 @@ from ..metric.relief import reporting_metric
 from ..metric.threads import worker_count
 from ..metric.weights import HALF, WHOLE, make_weights
 from ..randomness import RandomSource, SeededRandom, SystemRandom
-from ..reports.reporter import Reporter
+from ..reports.protocols import Reporter
 from .sampler import Sampler, draw_full
 from .shared_draws import Group, SharedSampler, groups_of
 

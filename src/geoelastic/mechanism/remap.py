@@ -22,7 +22,7 @@ from ..arrays import FloatArray, IntArray
 from ..errors import InputError, require_able, require_choice
 from ..metric import AnyMetric
 from ..randomness import RandomSource
-from ..reports.reporter import Reporter
+from ..reports.protocols import Reporter
 from .elastic import ElasticMechanism
 from .expected_errors import weight_totals
 from .laplace import DEGREE_DECIMALS, PlanarLaplace

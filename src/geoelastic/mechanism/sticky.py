@@ -32,7 +32,7 @@ from ..arrays import FloatArray, IntArray
 from ..errors import FileError, InputError, require_able
 from ..metric import AnyMetric
 from ..randomness import RandomSource, uniform_below
-from ..reports.reporter import Reporter
+from ..reports.protocols import Reporter
 from ..store.atomic import write_bytes
 from .elastic import ElasticMechanism
 

@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from ..area import Area
     from ..context import Context
     from .graph import Graph
-    from .metric import Metric
+    from .metric import Metric, People
     from .part import Parts
-    from .people import People
 
 __all__ = ["AnyMetric", "AnyRelief"]
 

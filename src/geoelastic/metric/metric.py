@@ -18,7 +18,6 @@ from ..mass import Mass, Quadratic, Requirement
 from ..shown import Shown
 from ..store.digest import Digest
 from .graph import Graph
-from .people import People
 
 if TYPE_CHECKING:
     from ..area import Area
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from .part import Parts
     from .relief import Relief
 
-__all__ = ["Metric"]
+__all__ = ["Metric", "People"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -264,3 +263,26 @@ def frame_message(metric: AnyMetric) -> str:
     if metric.framed is not None:
         where = "where the map is too close to its border to know the crowd"
     return f"the place is in the frame, {where}: it may be reported but not be hidden; use a map that reaches further"
+
+
+@dataclass(frozen=True, eq=False)
+class People:
+    """`places`: numbers of locations that stand for as many people each, among those that can be hidden outside
+    fences; one of many people may be there more than once. `mass_units`, `hidden_units`: the mass of all, and of those
+    who can be hidden. `framed`: how many locations cannot."""
+
+    places: IntArray
+    mass_units: int
+    hidden_units: int
+    framed: int
+
+    @classmethod
+    def of(cls, mass_units: IntArray, secret: BoolArray, fenced: BoolArray, many: int) -> People:
+        """The people of a map with these locations, in so `many` places."""
+        hidden, candidates = secret | fenced, np.flatnonzero(secret & ~fenced)
+        mass = np.cumsum(mass_units[candidates])
+        if mass.size and mass[-1]:
+            candidates = candidates[np.searchsorted(mass, (np.arange(many) + 0.5) / many * mass[-1])]
+        else:
+            candidates = candidates[:0]
+        return cls(candidates, int(mass_units.sum()), int(mass_units[hidden].sum()), int(np.count_nonzero(~hidden)))

@@ -15,8 +15,7 @@ import numpy.typing as npt
 
 from ..arrays import FloatArray
 from ..errors import FileError, InputError, MissingExtraError, require_choice
-from .areas import Areas, Bounds
-from .features import Features
+from .features import Areas, Bounds, Features
 
 __all__ = ["RASTER_SUFFIXES", "raster_box", "read_raster"]
 

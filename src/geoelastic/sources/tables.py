@@ -20,7 +20,7 @@ import shapely
 
 from ..arrays import FloatArray
 from ..errors import FileError, InputError, MissingExtraError
-from .areas import Geometries
+from .features import Geometries
 from .streams import open_stream
 from .streams.columns import KEEP_ALL, find_place_columns
 from .streams.geojsonfile import read_features

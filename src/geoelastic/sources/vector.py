@@ -14,8 +14,7 @@ import shapely
 
 from ..arrays import BoolArray, FloatArray, IntArray
 from ..errors import InputError, require_positive
-from .areas import Areas, Bounds, Geometries, polygons_only
-from .features import Features, in_bounds
+from .features import Areas, Bounds, Features, Geometries, in_bounds, polygons_only
 from .tables import Table, read_table
 
 __all__ = ["Condition", "read_vector"]
