@@ -26,9 +26,9 @@ from ..sources.features import Bounds, Features
 from ..sources.osm import osm_box, read_osm
 from ..sources.postgis import is_postgres, read_postgis
 from ..sources.raster import RASTER_SUFFIXES, raster_box, read_raster
-from ..sources.vector import read_vector
+from ..sources.vector import SourceTable, read_vector
 from .assemble import FeatureBatch, as_prior, grid_sum
-from .recipe import Recipe, RecipePrior, SourceTable
+from .recipe import Recipe, RecipePrior
 
 __all__ = ["area_of", "check_overlap", "dense_part", "prior_cells", "read_batches", "stated_box", "whole_cells"]
 
@@ -93,19 +93,7 @@ def read_batches(
 def read_file(file: SourceTable, name: str, bounds: Bounds | None, in_memory: Any = None) -> Features:
     if file.path.lower().endswith(RASTER_SUFFIXES):
         return read_raster(file.path, bounds=bounds, band=file.band, per=file.per, class_name=name)
-    return read_vector(
-        file.path if in_memory is None else in_memory,
-        bounds=bounds,
-        lat=file.lat,
-        lon=file.lon,
-        value=file.value,
-        class_name=name,
-        class_column=file.class_column,
-        where=file.where,
-        side_m=file.side_m,
-        side_crs=file.side_crs,
-        layer=file.table,
-    )
+    return read_vector(file.path if in_memory is None else in_memory, file, bounds=bounds, class_name=name)
 
 
 def whole_cells(area: Area, cell_m: float) -> Area:

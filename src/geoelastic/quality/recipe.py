@@ -16,10 +16,10 @@ import numpy as np
 from ..arrays import FloatArray, IntArray
 from ..errors import InputError, MissingExtraError
 from ..sources.features import TagRule
-from ..sources.vector import Condition
+from ..sources.vector import SourceTable
 
 __all__ = [
-    "DEFAULT_FLOOR", "Cap", "Diversity", "Hours", "Layer", "Match", "Recipe", "RecipePrior", "Sensitive", "SourceTable",
+    "DEFAULT_FLOOR", "Cap", "Diversity", "Hours", "Layer", "Match", "Recipe", "RecipePrior", "Sensitive",
     "open_factor", "parse_moment",
 ]  # fmt: skip
 
@@ -33,23 +33,6 @@ class Match:
 
     rule: TagRule
     weight: float
-
-
-@dataclass(frozen=True)
-class SourceTable:
-    """A file with its reading settings: a table of points, polygons or squares, or a raster."""
-
-    path: str
-    lat: str | None = None
-    lon: str | None = None
-    value: str | None = None
-    class_column: str | None = None
-    where: tuple[Condition, ...] = ()
-    side_m: float | None = None
-    side_crs: str | None = None
-    table: str | None = None
-    band: int = 1
-    per: str = "pixel"
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,17 @@ import shapely
 from .._kernels import simple_rings
 from ..arrays import BoolArray, FloatArray, IntArray
 
-__all__ = ["Areas", "Bounds", "Features", "Geometries", "TagRule", "in_bounds", "polygons_only", "ranges"]
+__all__ = [
+    "Areas",
+    "Bounds",
+    "Features",
+    "Geometries",
+    "TagRule",
+    "boxes_touch",
+    "in_bounds",
+    "polygons_only",
+    "ranges",
+]
 
 
 @dataclass(frozen=True)
@@ -168,6 +178,12 @@ class Areas:
         return cls(lon, lat, ring_start, area_start, hole)
 
     @classmethod
+    def of_squares(cls, lon: FloatArray, lat: FloatArray) -> Areas:
+        """Quadrilaterals, five corners each: the last is the first again."""
+        n = len(lon) // 5
+        return cls(lon, lat, 5 * np.arange(n + 1), np.arange(n + 1), np.zeros(n, dtype=np.bool_))
+
+    @classmethod
     def from_rings(cls, lon: FloatArray, lat: FloatArray, ring_start: IntArray) -> tuple[Areas, IntArray]:
         """One area for each closed ring that does not cross itself, and the numbers of those rings.
 
@@ -226,13 +242,19 @@ class Areas:
         )
 
     def touching(self, bounds: Bounds) -> BoolArray:
-        """Whose box meets the bounds, also across the 180th meridian."""
-        south, west, north, east = self.boxes()
-        lat_min, lon_min, lat_max, lon_max = bounds
-        meets = np.zeros(len(self), dtype=np.bool_)
-        for turn in (-360, 0, 360):
-            meets |= (east + turn >= lon_min) & (west + turn <= lon_max)
-        return meets & (north >= lat_min) & (south <= lat_max)
+        """Whose box meets the bounds."""
+        return boxes_touch(self.boxes(), bounds)
+
+
+def boxes_touch(boxes: tuple[FloatArray, FloatArray, FloatArray, FloatArray], bounds: Bounds) -> BoolArray:
+    """Which boxes (south, west, north, east) meet the bounds, also across the 180th meridian."""
+    south, west, north, east = boxes
+    lat_min, lon_min, lat_max, lon_max = bounds
+    meets = np.zeros(len(south), dtype=np.bool_)
+    for turn in (-360, 0, 360):
+        meets |= (east + turn >= lon_min) & (west + turn <= lon_max)
+    result: BoolArray = meets & (north >= lat_min) & (south <= lat_max)
+    return result
 
 
 def ranges(start: IntArray, index: IntArray) -> tuple[IntArray, IntArray]:
