@@ -12,7 +12,7 @@ is the case beta = 1 with d = epsilon metres.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -55,16 +55,7 @@ class Cost:
         return "pure" if self.pure <= self.concentrated else "concentrated"
 
     def as_dict(self) -> dict[str, Any]:
-        return {
-            "reports": self.reports,
-            "level": self.level,
-            "pure": self.pure,
-            "rho": self.rho,
-            "concentrated": self.concentrated,
-            "delta": self.delta,
-            "best": self.best,
-            "bound": self.bound,
-        }
+        return asdict(self) | {"best": self.best, "bound": self.bound}
 
 
 def rho(reports: int, level: float, *, exponent: float = HALF) -> float:

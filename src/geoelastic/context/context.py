@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import ByteArray, IndexArray
+from ..arrays import ByteArray, IndexArray, read_only
 from ..errors import FileError
 from ..store import schema
 
@@ -46,8 +46,7 @@ class Context:
     names: tuple[Name, ...] = ()
 
     def __post_init__(self) -> None:
-        for array in (self.begins, self.x, self.y):
-            array.setflags(write=False)
+        read_only(self.begins, self.x, self.y)
 
     def __repr__(self) -> str:
         return f"Context({np.count_nonzero(self.begins)} lines of {self.x.size} corners, {len(self.names)} names)"

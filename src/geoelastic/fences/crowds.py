@@ -13,7 +13,7 @@ import numpy as np
 from scipy.ndimage import distance_transform_edt, label
 
 from ..area import Area
-from ..arrays import BoolArray, FloatArray, IndexArray
+from ..arrays import BoolArray, FloatArray, IndexArray, read_only
 from ..errors import InputError, require_able, require_choice, require_latlon, require_nonnegative, require_positive
 from ..locations import Grid
 
@@ -116,8 +116,7 @@ def _count(path: str, what: str, grid: Grid) -> FloatArray:
         lat, lon = grid.cell_to_latlon(*np.indices(grid.shape))
         inside = (lat >= box[0]) & (lat <= box[2]) & ((lon - box[1]) % 360 <= box[3] - box[1])
         cells[~inside & (cells == 0)] = -1
-    cells.setflags(write=False)
-    return cells
+    return read_only(cells)
 
 
 def _regions(

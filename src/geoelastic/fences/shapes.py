@@ -18,7 +18,7 @@ import shapely
 from shapely.geometry import mapping, shape
 
 from ..area import Area
-from ..arrays import BoolArray, IndexArray, IntArray
+from ..arrays import BoolArray, IndexArray, IntArray, read_only
 from ..errors import InputError, OutsideError, require_latlon, require_positive
 from ..locations import Grid
 
@@ -181,8 +181,7 @@ def _renumbered(cells: IndexArray, masks: list[BoolArray]) -> IndexArray:
     for old, new in final.items():
         table[old] = new
     numbered: IndexArray = table[cells]
-    numbered.setflags(write=False)
-    return numbered
+    return read_only(numbered)
 
 
 def _mask(grid: Grid, fence: Any, name: str) -> BoolArray:

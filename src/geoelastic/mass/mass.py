@@ -20,7 +20,7 @@ import shapely
 from shapely.geometry import mapping, shape
 from shapely.geometry.base import BaseGeometry
 
-from ..arrays import BoolArray, FloatArray
+from ..arrays import BoolArray, FloatArray, read_only
 from ..errors import InputError, MassError, require_able, require_latlon, require_positive
 from ..locations import Grid
 from ..shown import Shown
@@ -47,8 +47,7 @@ class Mass(Shown):
             raise InputError("masses must be finite numbers >= 0 in every cell")
         if not cells.any():
             raise MassError("masses must be > 0 in at least one cell, got 0 everywhere")
-        cells.setflags(write=False)
-        object.__setattr__(self, "cells", cells)
+        object.__setattr__(self, "cells", read_only(cells))
 
     def __repr__(self) -> str:
         return f"Mass({self.cells.sum():,.4g} units on {self.grid.extent})"

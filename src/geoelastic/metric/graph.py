@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _kernels as kernels
-from ..arrays import IndexArray, IntArray
+from ..arrays import IndexArray, IntArray, read_only
 
 __all__ = ["Graph"]
 
@@ -25,8 +25,7 @@ class Graph:
     weight: IndexArray
 
     def __post_init__(self) -> None:
-        for array in (self.start, self.index, self.weight):
-            array.setflags(write=False)
+        read_only(self.start, self.index, self.weight)
 
     @classmethod
     def from_edges(cls, n: int, tail: npt.ArrayLike, tip: npt.ArrayLike, weight: npt.ArrayLike) -> Graph:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays import BoolArray, ByteArray, FloatArray, IndexArray, IntArray
+from ..arrays import BoolArray, ByteArray, FloatArray, IndexArray, IntArray, read_only
 from ..errors import FrameError, InputError, OutsideError
 from ..levels import UNREACHABLE, level_to_units, units_to_level, units_to_mass
 from ..locations import Grid, Locations
@@ -61,9 +61,7 @@ class Metric(Shown):
     context: Context | None = None
 
     def __post_init__(self) -> None:
-        for array in (self.mass_units, self.fence, self.scale, self.place, self.rise, self.framed):
-            if array is not None:
-                array.setflags(write=False)
+        read_only(self.mass_units, self.fence, self.scale, self.place, self.rise, self.framed)
 
     def __repr__(self) -> str:
         fences = int(self.fence.max(initial=0))
@@ -88,9 +86,7 @@ class Metric(Shown):
     @cached_property
     def mass(self) -> FloatArray:
         """Mass of each location."""
-        mass = units_to_mass(self.mass_units)
-        mass.setflags(write=False)
-        return mass
+        return read_only(units_to_mass(self.mass_units))
 
     @cached_property
     def secret(self) -> BoolArray:
@@ -98,8 +94,7 @@ class Metric(Shown):
         inside = self.locations.inside(self.frame_cells)
         if self.framed is not None:
             inside &= self.locations.sum_over(self.framed.astype(np.int32)) == 0
-        inside.setflags(write=False)
-        return inside
+        return read_only(inside)
 
     @property
     def by_paths(self) -> bool:

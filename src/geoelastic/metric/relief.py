@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import IndexArray
+from ..arrays import IndexArray, read_only
 from ..errors import InputError
 from ..store.digest import digest
 from .graph import Graph
@@ -40,7 +40,7 @@ class Relief:
     certificate: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.height.setflags(write=False)
+        read_only(self.height)
 
     @staticmethod
     def key(metric: Metric) -> str:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..area import Area
-from ..arrays import FloatArray
+from ..arrays import FloatArray, read_only
 from ..errors import FileError, InputError, require_path
 from ..locations import Grid
 from ..shown import Shown
@@ -44,8 +44,7 @@ class Quality(Shown):
             raise InputError(f"'cells' must have the grid's shape {self.grid.shape}, got {cells.shape}")
         if not np.all(np.isfinite(cells) & (cells >= 0)):
             raise InputError("'cells' must be finite numbers >= 0 in every cell")
-        cells.setflags(write=False)
-        object.__setattr__(self, "cells", cells)
+        object.__setattr__(self, "cells", read_only(cells))
 
     def __repr__(self) -> str:
         source = self.info.get("source")

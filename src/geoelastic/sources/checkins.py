@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pcsv
 
-from ..arrays import BoolArray, FloatArray, IntArray
+from ..arrays import BoolArray, FloatArray, IntArray, read_only
 from ..errors import FileError, InputError, require_choice, require_path
 from .streams import KEEP_ALL, numbers, open_stream, usual_column
 from .streams.plumbing import ByteSource
@@ -60,8 +60,7 @@ class Checkins:
             raise InputError("the columns of check-ins must have the same length")
         if not np.all((np.abs(self.lat) <= 90) & (np.abs(self.lon) <= 180)):
             raise InputError("check-ins must have lat in [-90, 90] and lon in [-180, 180]")
-        for column in columns:
-            column.setflags(write=False)
+        read_only(*columns)
 
     def __len__(self) -> int:
         return len(self.lat)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..arrays import FloatArray, IntArray
+from ..arrays import FloatArray, IntArray, read_only
 from .clock import Clock
 from .habit import Habit
 
@@ -30,8 +30,7 @@ class Release:
     seeded: bool = False
 
     def __post_init__(self) -> None:
-        for array in (self.location, self.lat, self.lon, self.fence):
-            array.setflags(write=False)
+        read_only(self.location, self.lat, self.lon, self.fence)
 
     def __len__(self) -> int:
         return int(self.location.size)
