@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["BoolArray", "ByteArray", "FloatArray", "IndexArray", "IntArray", "read_only"]
+__all__ = ["BoolArray", "ByteArray", "FloatArray", "IndexArray", "IntArray", "Locked", "read_only"]
 
 BoolArray = npt.NDArray[np.bool_]
 ByteArray = npt.NDArray[np.uint8]
@@ -21,9 +21,16 @@ IntArray = npt.NDArray[np.int64]
 Array = TypeVar("Array", bound=npt.NDArray[Any])
 
 
-def read_only(array: Array, *more: npt.NDArray[Any] | None) -> Array:
-    """The array, which nobody can write any more; nor `more` of them, those that there are."""
-    for each in (array, *more):
-        if each is not None:
-            each.setflags(write=False)
+def read_only(array: Array) -> Array:
+    """The array, which nobody can write any more."""
+    array.setflags(write=False)
     return array
+
+
+class Locked:
+    """A data class whose arrays are read-only from the start."""
+
+    def __post_init__(self) -> None:
+        for value in vars(self).values():
+            if isinstance(value, np.ndarray):
+                read_only(value)

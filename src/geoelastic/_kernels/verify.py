@@ -74,9 +74,7 @@ def check_balls(
             if d > top or (not whole and inside >= table[top]):
                 break
             while shelf[d] >= 0:
-                note = shelf[d]
-                shelf[d] = below[note]
-                v = noted[note]
+                v = _take(d, noted, below, shelf)
                 if best[v] != d:
                     continue
                 inside += mass[v]
@@ -101,6 +99,14 @@ def _file(vertex, distance, count, noted, below, shelf):
     noted[count], below[count] = vertex, shelf[distance]
     shelf[distance] = count
     return count + 1
+
+
+@kernel
+def _take(distance, noted, below, shelf):
+    """The vertex of the uppermost note on a shelf, which is taken off."""
+    note = shelf[distance]
+    shelf[distance] = below[note]
+    return noted[note]
 
 
 @kernel
@@ -155,9 +161,7 @@ def _reached(offset, vertex, cost, measure, weight, far, some, whole, reach, she
         if d >= far and d % 4096 == 0 and 64.0 * weight[d] * (whole - inside) < weight[far] * inside:
             break
         while shelf[d] >= 0:
-            note = shelf[d]
-            shelf[d] = below[note]
-            z = noted[note]
+            z = _take(d, noted, below, shelf)
             if reach[z] != d:
                 continue
             met[settled] = z

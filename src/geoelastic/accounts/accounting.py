@@ -49,13 +49,13 @@ class Cost:
         """The smaller of the two; each of them holds."""
         return min(self.pure, self.concentrated)
 
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"best": self.best, "bound": self.bound}
+
     @property
     def bound(self) -> str:
         """The name of the one that is smaller, and so applies."""
         return "pure" if self.pure <= self.concentrated else "concentrated"
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"best": self.best, "bound": self.bound}
 
 
 def rho(reports: int, level: float, *, exponent: float = HALF) -> float:

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _kernels as kernels
-from ..arrays import BoolArray, ByteArray, FloatArray, IndexArray, IntArray, read_only
+from ..arrays import BoolArray, ByteArray, FloatArray, IndexArray, IntArray, Locked, read_only
 from ..errors import InputError
 from . import around
 from .grid import Grid
@@ -26,7 +26,7 @@ __all__ = ["Locations", "adaptive", "from_exponents", "split", "uniform"]
 
 
 @dataclass(frozen=True, eq=False)
-class Locations:
+class Locations(Locked):
     """Squares of whole cells that tile a grid. `row`, `col`: south-west cell; `size`: side in cells; one entry a
     location."""
 
@@ -35,9 +35,6 @@ class Locations:
     row: IndexArray
     col: IndexArray
     size: IndexArray
-
-    def __post_init__(self) -> None:
-        read_only(self.row, self.col, self.size)
 
     @property
     def n(self) -> int:

@@ -285,15 +285,15 @@ class OverElastic(Reporter):
     def metric(self) -> AnyMetric:
         return self.mechanism.metric
 
-    @property
-    def exponent(self) -> Fraction:
-        return self.mechanism.exponent
-
     def sample_cells(
         self, i: npt.ArrayLike, *, rng: RandomSource | None = None, workers: int | None = None
     ) -> tuple[IntArray, IntArray]:
         """(rows, columns) of one reported cell for each location in `i`."""
         raise NotImplementedError
+
+    @property
+    def exponent(self) -> Fraction:
+        return self.mechanism.exponent
 
     def _sanitize_one(self, lat: float, lon: float, rng: RandomSource | None) -> tuple[float, float]:
         row, col = self.sample_cells([self.metric.locate_secret(lat, lon)], rng=rng)

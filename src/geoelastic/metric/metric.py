@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays import BoolArray, ByteArray, FloatArray, IndexArray, IntArray, read_only
+from ..arrays import BoolArray, ByteArray, FloatArray, IndexArray, IntArray, Locked, read_only
 from ..errors import FrameError, InputError, OutsideError
 from ..levels import UNREACHABLE, level_to_units, units_to_level, units_to_mass
 from ..locations import Grid, Locations
@@ -30,7 +30,7 @@ __all__ = ["Metric", "People"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Metric(Shown):
+class Metric(Locked, Shown):
     """A metric over locations.
 
     `fence`: 0 outside, k inside fence k; inside a fence all distances are 0, across it they are infinite. `scale`:
@@ -59,9 +59,6 @@ class Metric(Shown):
     info: dict[str, Any] = field(default_factory=dict)
     relief: Relief | None = None
     context: Context | None = None
-
-    def __post_init__(self) -> None:
-        read_only(self.mass_units, self.fence, self.scale, self.place, self.rise, self.framed)
 
     def __repr__(self) -> str:
         fences = int(self.fence.max(initial=0))

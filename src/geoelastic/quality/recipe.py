@@ -97,10 +97,10 @@ class Recipe:
     layers: tuple[Layer, ...]
     diversity: Diversity | None = None
     hours: Hours | None = None
+    spread_m: float = 0.0
     sensitive: Sensitive | None = None
     prior: RecipePrior | None = None
     cap: Cap | None = None
-    spread_m: float = 0.0
     centre: tuple[float, float] | None = None
     size_km: float | None = None
     cell_m: float | None = None

@@ -80,18 +80,9 @@ def sanitize_request(
             charge_file(ledger, mechanism, visits, user=user, budget=limit)
 
     done = sanitize_file(
-        mechanism,
-        source,
-        str(output),
-        lat=lat_column,
-        lon=lon_column,
-        outside=outside,
-        keep=keep,
-        users=user_column,
-        rng=rng,
-        before_release=before_release,
-        progress=progress,
-    )
+        mechanism, source, str(output), lat=lat_column, lon=lon_column, outside=outside, keep=keep, users=user_column,
+        rng=rng, before_release=before_release, progress=progress,
+    )  # fmt: skip
     if track is not None:
         done |= {"track": _track_words(track, mechanism, most[0], told=told)}
     return _many(done, mechanism, str(output))

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..arrays import FloatArray, IntArray, read_only
+from ..arrays import FloatArray, IntArray, Locked
 from .clock import Clock
 from .habit import Habit
 
@@ -14,7 +14,7 @@ __all__ = ["Release", "habit_of"]
 
 
 @dataclass(frozen=True, eq=False)
-class Release:
+class Release(Locked):
     """One released location a tick of the public clock, and a cell of it as a place.
 
     `fence`: the number of the fence at ticks spent in one (0: none); fenced ticks cost nothing. `outside_steps`: the
@@ -28,9 +28,6 @@ class Release:
     lon: FloatArray
     fence: IntArray
     seeded: bool = False
-
-    def __post_init__(self) -> None:
-        read_only(self.location, self.lat, self.lon, self.fence)
 
     def __len__(self) -> int:
         return int(self.location.size)
