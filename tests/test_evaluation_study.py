@@ -20,7 +20,7 @@ from geoelastic.cli import main
 from geoelastic.errors import FileError, InputError, OutsideError
 from geoelastic.evaluation import frontier
 from geoelastic.evaluation.adversary import binary_error, euclidean_error
-from geoelastic.evaluation.city_laws import by_density, four_laws, rate_of_error
+from geoelastic.evaluation.attacks import home_recovery
 from geoelastic.evaluation.elastic_channel import (
     _distances,
     cells_in,
@@ -31,13 +31,13 @@ from geoelastic.evaluation.elastic_channel import (
     paper_channel,
     reporting_channel,
 )
-from geoelastic.evaluation.homes import home_recovery
+from geoelastic.evaluation.evaluate import TODAY, reproduce
+from geoelastic.evaluation.frontier import by_density, four_laws, rate_of_error
 from geoelastic.evaluation.laplace_channel import laplace_channel, laplace_epsilons
 from geoelastic.evaluation.paper_claims import judge_claims, judge_counts
 from geoelastic.evaluation.paper_run import elastic_as_run, laplace_as_run
 from geoelastic.evaluation.prior import Prior, prior_from_checkins
 from geoelastic.evaluation.real_maps import AS_IN_THE_PAPER
-from geoelastic.evaluation.reproduce import TODAY, reproduce
 from geoelastic.evaluation.study import AreaStudy, Study, five_numbers, run_study
 from geoelastic.evaluation.study_areas import PAPER_AREAS, StudyArea, read_areas
 from geoelastic.evaluation.study_stages import Stages, plain
@@ -396,7 +396,7 @@ def test_tenths_hold_as_many_visits_each() -> None:
 
 def test_both_parts_of_a_reproduction(files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a small map in place of Paris: reports of both parts, from what is built as in the paper and by default."""
-    module = sys.modules["geoelastic.evaluation.reproduce"]
+    module = sys.modules["geoelastic.evaluation.evaluate"]
     plain_map = load(files / "map.geoelastic")
     built = []
 

@@ -31,8 +31,6 @@ from .progress import Bar, progress_bar
 from .quality import Quality, synthetic_quality
 from .store import write_bytes
 
-__all__ = ["run_demo"]
-
 #: Elastic and planar Laplace are given the same expected error on average within this distance of the centre.
 _CITY_M = 1500.0
 _POINTS = 4000

@@ -17,8 +17,6 @@ import numpy as np
 from ..arrays import FloatArray
 from ..errors import GeoelasticError
 
-__all__ = ["PEERS", "Peer", "PeerProcess", "environment"]
-
 _WORKER = Path(__file__).with_name("_peer_worker.py")
 
 

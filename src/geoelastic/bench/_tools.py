@@ -26,11 +26,6 @@ from ..metric import AnyMetric, build_metric
 from ..opening import load
 from ..quality import synthetic_quality
 
-__all__ = [
-    "Spawned", "Timed", "chosen_map", "data_folder", "markdown", "peak_gb", "spawn", "synthetic_mass", "timed",
-    "warm_up",
-]  # fmt: skip
-
 Value = TypeVar("Value")
 #: greater Paris, as in the paper
 PARIS_KM = 75.0

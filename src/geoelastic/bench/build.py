@@ -25,8 +25,6 @@ from ..progress import progress_bar
 from ..store import container_bytes
 from ._tools import markdown, peak_gb, synthetic_mass, timed, warm_up
 
-__all__ = ["mean_errors", "run", "summary"]
-
 MAPS = (("city", 120), ("paris", 240), ("paris", 750))
 BUILDS: tuple[dict[str, Any], ...] = (
     {"method": "paper", "layout": "uniform", "literal": True},

@@ -19,8 +19,6 @@ from ..opening import load
 from ..progress import progress_bar
 from ._tools import Spawned, markdown, spawn
 
-__all__ = ["run", "summary"]
-
 PLACES = 17_496
 
 

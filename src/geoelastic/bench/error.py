@@ -21,8 +21,6 @@ from ..metric.sharpen import sharpen
 from ..progress import progress_bar
 from ._tools import markdown, synthetic_mass, timed, warm_up
 
-__all__ = ["run", "summary"]
-
 OUTPUTS = ("uniform", "mass^0.5", "mass", "mass^1.5", "mass^2", "mass^3")
 SHARPENED = ("mass",)
 _PLACES = 400

@@ -16,8 +16,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from ..evaluation.city_laws import four_laws
-from ..evaluation.frontier import Mechanism, area_rows, baselines, equal_utility, frontier_png, sharpened
+from ..evaluation.frontier import Mechanism, area_rows, baselines, equal_utility, four_laws, frontier_png, sharpened
 from ..evaluation.prior import Prior, prior_from_checkins
 from ..evaluation.real_maps import RealData
 from ..evaluation.study_areas import PAPER_AREAS, StudyArea
@@ -28,8 +27,6 @@ from ..opening import load
 from ..progress import progress_bar
 from ..store.digest import file_digest
 from ._tools import data_folder, markdown
-
-__all__ = ["run", "summary"]
 
 R_SMALL_M = (150.0, 300.0, 600.0)
 DEFAULT_M = 300.0

@@ -38,8 +38,6 @@ from ..sources.checkins import read_checkins
 from ._peer import PEERS, Peer, PeerProcess, environment
 from ._tools import chosen_map, data_folder, markdown, warm_up
 
-__all__ = ["LossClaim", "peer_row", "run"]
-
 RECORDED = {"real": True}
 _PLACES, _AREA_KM = 300, 10.0
 _DRAWS, _SQUARES = 60_000, 6

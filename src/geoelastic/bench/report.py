@@ -18,8 +18,6 @@ from ..progress import progress_bar
 from ..store import container_bytes
 from ._tools import markdown, peak_gb, synthetic_mass, timed, warm_up
 
-__all__ = ["run", "summary"]
-
 COLD = 200
 MANY = 20_000
 

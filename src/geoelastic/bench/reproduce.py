@@ -13,10 +13,8 @@ from contextlib import nullcontext
 from typing import Any
 
 from ..evaluation import mechanism_rows
-from ..evaluation.reproduce import reproduce
+from ..evaluation.evaluate import reproduce
 from ._tools import data_folder, markdown, peak_gb, timed
-
-__all__ = ["figures", "run", "summary"]
 
 
 def run(*, progress: bool = False, folder: str | None = None, size_km: float = 75) -> dict[str, Any]:

@@ -34,8 +34,6 @@ from ..progress import progress_bar
 from ..quality import quality_from_osm
 from ._tools import data_folder, markdown, synthetic_mass, timed, warm_up
 
-__all__ = ["by_whole_sums", "run", "summary"]
-
 #: Extracts, and the side of the made-up map; above so many locations sums over all of a map are made if asked for.
 EXTRACTS = {
     "Malta": "malta_2016.osm.pbf",

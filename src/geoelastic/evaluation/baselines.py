@@ -18,8 +18,6 @@ from .channel import Channel, Outputs
 from .laplace_channel import LOCATION_GUARD_EPSILON, laplace_channel
 from .prior import Prior
 
-__all__ = ["density_snap_channel", "grid_snap_channel", "location_guard_channel"]
-
 
 def location_guard_channel(prior: Prior, grid: Grid, level: str) -> Channel:
     """Planar Laplace at one of the three levels that the browser extension Location Guard offers."""

@@ -30,11 +30,6 @@ from .prior import Prior
 from .study_areas import StudyArea
 from .utility import expected_distance
 
-__all__ = [
-    "DistanceTable", "cells_in", "distance_table", "elastic_channel", "expected_errors", "law_channel",
-    "mechanism_channel", "paper_channel", "reporting_channel",
-]  # fmt: skip
-
 
 @dataclass(frozen=True, eq=False)
 class DistanceTable:

@@ -19,14 +19,11 @@ from ..mechanism.elastic import ElasticMechanism
 from ..metric import AnyMetric
 from ..randomness import SeededRandom
 from ..traces import Habit, TraceMechanism
-from .attacks import outcome_rows
+from .attacks import home_fence, home_prior, outcome_rows
 from .elastic_channel import reporting_channel
-from .homes import home_fence, home_prior
 from .prior import Prior
 from .study_areas import StudyArea
 from .traces.trace_homes import HomeTicks, Told, home_beliefs
-
-__all__ = ["HomeScene", "attack_rows"]
 
 #: A night of the trace mechanism: hours at home, drawn at once.
 _NIGHT_TICKS = 36

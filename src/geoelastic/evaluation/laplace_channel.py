@@ -33,11 +33,6 @@ from .channel import Channel, Outputs
 from .prior import Prior
 from .utility import Utility
 
-__all__ = [
-    "LOCATION_GUARD_EPSILON", "boxed_laplace_channel", "calibrate", "laplace_channel", "laplace_epsilons",
-    "laplace_expected_m", "laplace_miss", "rectangle_mass",
-]  # fmt: skip
-
 #: the browser extension Location Guard: epsilon = 2 / radius, radius 200, 500 and 2000 m
 LOCATION_GUARD_EPSILON = {"low": 2 / 200, "medium": 2 / 500, "high": 2 / 2000}
 _TAIL = 1e-12

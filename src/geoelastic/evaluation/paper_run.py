@@ -32,8 +32,6 @@ from .laplace_channel import boxed_laplace_channel, laplace_channel
 from .prior import Prior
 from .study_areas import StudyArea
 
-__all__ = ["AsRun", "cell_prior", "elastic_as_run", "laplace_as_run"]
-
 
 @dataclass(frozen=True, eq=False)
 class AsRun:

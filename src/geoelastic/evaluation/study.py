@@ -36,8 +36,6 @@ from .study_areas import StudyArea
 from .study_stages import Stages
 from .utility import DistanceReader, Utility
 
-__all__ = ["OWN_PRIOR", "PAIRS", "AreaStudy", "Study", "five_numbers", "run_study"]
-
 #: mechanism -> the planar Laplace with its utility in the first area
 PAIRS = {
     "paper-run": "laplace=paper-run",

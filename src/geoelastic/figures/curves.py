@@ -12,8 +12,6 @@ import numpy as np
 from ..arrays import FloatArray
 from .draw import INK, new_figure, to_png
 
-__all__ = ["compare_png"]
-
 _COLOURS = ("#d1495b", "#2e6f9e", "#66a182", "#8d6a9f")
 _BINS = 14
 

@@ -20,8 +20,6 @@ from .save import require_picture_path, save_picture
 if TYPE_CHECKING:
     from ..metric import AnyMetric
 
-__all__ = ["ledger_map", "ledger_map_request"]
-
 
 def ledger_map(
     metric: AnyMetric, i: int, *, reports: int, budget: float, delta: float = DELTA, exponent: float = HALF

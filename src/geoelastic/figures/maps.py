@@ -22,11 +22,6 @@ if TYPE_CHECKING:
     from ..mechanism.sticky import Sticky
     from ..metric import AnyMetric
 
-__all__ = [
-    "ball_map", "cartogram_map", "clouds_map", "error_map", "fences_map", "mass_map", "quality_map", "report_map",
-    "slack_map",
-]  # fmt: skip
-
 _PROBES = 16
 _HERE = "#d7263d"
 _REPORTS = "#f46036"

@@ -17,8 +17,6 @@ from ..quality import load_quality
 from .maps import ball_map, cartogram_map, error_map, fences_map, mass_map, quality_map, report_map, slack_map
 from .picture import Picture
 
-__all__ = ["MAP_KINDS", "busiest_place", "picture_of", "picture_of_file"]
-
 #: The pictures of a metric.
 MAP_KINDS = ("mass", "error", "ball", "report", "slack", "cartogram", "fences")
 

@@ -16,8 +16,6 @@ from ..errors import InputError, require_count
 if TYPE_CHECKING:
     from ..metric import AnyMetric
 
-__all__ = ["Sample", "sample_places"]
-
 
 @dataclass(frozen=True, eq=False)
 class Sample:

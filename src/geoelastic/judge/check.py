@@ -28,10 +28,7 @@ from ..metric.verify import verify as verify_metric
 from ..metric.verify_relief import check_relief
 from ..metric.weights import HALF, WHOLE, make_weights
 from ..opening import load
-from .claim import claim_of
-from .policy import README, Policy, policy_of
-
-__all__ = ["open_mechanism", "verify", "verify_request"]
+from .policy import README, Policy, claim_of, policy_of
 
 
 def open_mechanism(path: str | os.PathLike[str]) -> AnyMetric | ElasticMechanism:

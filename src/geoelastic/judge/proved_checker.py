@@ -18,8 +18,6 @@ from ..metric.plain_text import dump_text
 from ..store import writing
 from .check import parts_of
 
-__all__ = ["find_checker", "proved_check", "verified_parts", "write_dump"]
-
 #: Where `./run proof` puts it, beside the sources.
 BUILT = Path(__file__).parents[3] / "proof" / ".build" / "checker" / "geoelastic-proved"
 

@@ -11,8 +11,6 @@ import math
 
 from ..area import Area
 
-__all__ = ["districts"]
-
 
 def districts(area: Area, size_km: float) -> dict[str, Area]:
     """The districts of an area by name, "row-column" from the south-west."""

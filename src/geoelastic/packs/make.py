@@ -35,8 +35,6 @@ from ..store.digest import digest, file_digest
 from .catalogue import CATALOGUE, MOST_DRAWING_BYTES, Catalogue, Region, RegionDrawing, file_name, read_catalogue
 from .districts import districts
 
-__all__ = ["DISTRICT_KM", "MOST_LOCATIONS", "make_pack"]
-
 #: A map with more locations than this is cut into districts of this side unless it is said otherwise.
 MOST_LOCATIONS, DISTRICT_KM = 100_000, 60.0
 _OURS = re.compile(r"[a-z0-9_-]+-[0-9a-f]{12}\.(geox|json)")

@@ -22,8 +22,6 @@ from ...metric import AnyMetric
 from .noise import Draws, atom_findings, cache_findings, latitude_bands, noise_findings, peak_chance
 from .result import Finding
 
-__all__ = ["AuditPlace", "AuditedClaim", "ElasticClaim", "LaplaceClaim", "Pair"]
-
 _GEOD = Geod(ellps="WGS84")
 _LEVELS = (0.5, 1.5)
 _WALK_STEPS = 200

@@ -16,8 +16,6 @@ from ...arrays import BoolArray, FloatArray, IntArray
 from ...mechanism.laplace import PlanarLaplace
 from .result import Finding
 
-__all__ = ["Draws", "atom_findings", "cache_findings", "latitude_bands", "noise_findings", "peak_chance"]
-
 _GEOD = Geod(ellps="WGS84")
 _SECTORS = 16
 _BAND_DEGREES = 15

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["ALPHA", "AuditResult", "Bound", "Finding", "judge"]
-
 #: The chance that an audit flags anything at all in a mechanism that keeps its claim.
 ALPHA = 1e-3
 
