@@ -323,16 +323,15 @@ def test_homes_on_a_small_map(metric: Any) -> None:
         home_recovery(metric, StudyArea("far", 40.0, 2.0, 2))
 
 
-@pytest.mark.parametrize("cut", [None, 2.0])
-def test_distances_found_together_are_those_found_alone(metric: Any, cut: float | None) -> None:
+def test_distances_found_together_are_those_found_alone(metric: Any) -> None:
     """More sources than share one search, in no order, some of them behind a fence."""
     fenced = metric.with_fences([disc(*ORIGIN, 250)])
     some = np.random.default_rng(2).permutation(fenced.n)[:300]
     assert (fenced.fence[some] > 0).any()
     seen = 0
-    for numbers, units in _distances(fenced, some, cut, workers=2):
+    for numbers, units in _distances(fenced, some, workers=2):
         for k, row in zip(numbers, units, strict=True):
-            assert np.array_equal(row, fenced.distance_units_from(int(some[k]), cut))
+            assert np.array_equal(row, fenced.distance_units_from(int(some[k])))
             seen += 1
     assert seen == len(some)
 
@@ -447,7 +446,7 @@ def test_the_papers_figures_on_the_real_paris() -> None:
     paris = PAPER_AREAS[0]
     prior = prior_from_checkins(paris.cut(read_checkins(DATA / "checkins" / "gowalla_paris_30km.txt")), metric.grid)
     assert (prior.info["events"], prior.n_users) == (9_629, 1_138)
-    run = elastic_as_run(distance_table(metric, prior, cut=2 * metric.l_top), prior, paris)
+    run = elastic_as_run(distance_table(metric, prior), prior, paris)
     utility = measure_utility(run.utility, run.prior)
     epsilons = list(laplace_epsilons(utility).values())
     assert utility.expected_m == pytest.approx(2 / 0.001353, rel=0.05)
