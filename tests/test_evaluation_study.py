@@ -21,6 +21,7 @@ from geoelastic.errors import FileError, InputError, OutsideError
 from geoelastic.evaluation import frontier
 from geoelastic.evaluation.adversary import binary_error, euclidean_error
 from geoelastic.evaluation.attacks import home_recovery
+from geoelastic.evaluation.baselines import laplace_channel, laplace_epsilons
 from geoelastic.evaluation.elastic_channel import (
     _distances,
     cells_in,
@@ -33,7 +34,6 @@ from geoelastic.evaluation.elastic_channel import (
 )
 from geoelastic.evaluation.evaluate import TODAY, reproduce
 from geoelastic.evaluation.frontier import by_density, four_laws, rate_of_error
-from geoelastic.evaluation.laplace_channel import laplace_channel, laplace_epsilons
 from geoelastic.evaluation.paper_claims import judge_claims, judge_counts
 from geoelastic.evaluation.paper_run import elastic_as_run, laplace_as_run
 from geoelastic.evaluation.prior import Prior, prior_from_checkins

@@ -14,6 +14,7 @@ from scipy import sparse
 from geoelastic.errors import InputError
 from geoelastic.evaluation import study_stages as stages_module
 from geoelastic.evaluation.adversary import binary_error, euclidean_error
+from geoelastic.evaluation.baselines import boxed_laplace_channel, laplace_channel
 from geoelastic.evaluation.channel import Channel
 from geoelastic.evaluation.elastic_channel import (
     cells_in,
@@ -21,7 +22,6 @@ from geoelastic.evaluation.elastic_channel import (
     expected_errors,
     paper_channel,
 )
-from geoelastic.evaluation.laplace_channel import boxed_laplace_channel, laplace_channel
 from geoelastic.evaluation.paper_run import cell_prior, elastic_as_run, laplace_as_run
 from geoelastic.evaluation.prior import Prior
 from geoelastic.evaluation.study import judge

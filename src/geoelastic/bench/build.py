@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import FloatArray
-from ..figures.sample import sample_places
+from ..figures.maps import sample_places
 from ..mass import Mass
 from ..mechanism import ElasticMechanism
 from ..metric import Metric, build_metric

@@ -23,9 +23,9 @@ from ..arrays import FloatArray, IntArray
 from ..errors import InputError, require_count
 from ..fences import cells_to_shape
 from ..metric import AnyMetric
+from .baselines import laplace_channel
 from .channel import Channel, read
 from .elastic_channel import cells_in, distance_table, elastic_channel, reporting_channel
-from .laplace_channel import laplace_channel
 from .prior import Prior
 from .study_areas import StudyArea
 

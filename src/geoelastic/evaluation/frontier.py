@@ -32,10 +32,9 @@ from ..metric import Metric
 from ..metric.relief import reporting_metric
 from .adversary import Guesser
 from .attacks import Acquaintance
-from .baselines import density_snap_channel, grid_snap_channel
+from .baselines import density_snap_channel, grid_snap_channel, laplace_channel
 from .channel import Channel, Outputs, channel_from_matrix, read
 from .elastic_channel import DistanceTable, distance_table, elastic_channel, law_channel
-from .laplace_channel import laplace_channel
 from .prior import Prior
 from .study_areas import StudyArea
 from .study_stages import Stages

@@ -27,6 +27,13 @@ from .picture import Picture, edges_of
 
 #: Values are carried as whole steps from 1 to this; 0 is "nothing here".
 _STEPS = 65_534
+_HEAD = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>$title</title>
+"""
 #: Places on a lattice of so many points a side; the page interpolates between them (to metres, on a map of 75 km).
 _LATTICE = 33
 
@@ -56,13 +63,19 @@ def picture_page(picture: Picture) -> str:
             for m in picture.marks
         ],
     }  # fmt: skip
-    template = string.Template(files(__package__).joinpath("picture.html").read_text(encoding="utf-8"))
-    return template.substitute(
-        title=html.escape(picture.title),
+    return _filled(
+        "picture",
+        picture.title,
         label=html.escape(picture.label),
         below=html.escape(" · ".join(part for part in (picture.note, picture.credit) if part)),
         data=inside_script(json.dumps(data, allow_nan=False)),
     )
+
+
+def _filled(kind: str, title: str, **parts: str) -> str:
+    """The page of a kind: the head that all have, then its own file with its parts in their places."""
+    rest = files(__package__).joinpath(f"{kind}.html").read_text(encoding="utf-8")
+    return string.Template(_HEAD + rest).substitute(title=html.escape(title), **parts)
 
 
 def inside_script(text: str) -> str:
@@ -111,8 +124,7 @@ def report_page(title: str, sections: Sequence[tuple[str, str, bytes | None]], *
             f'<img alt="{html.escape(heading)}" src="data:image/png;base64,{base64.b64encode(png).decode()}">'
         )  # fmt: skip
         body.append(f"<section><h2>{html.escape(heading)}</h2>{text}{image}</section>")
-    template = string.Template(files(__package__).joinpath("report.html").read_text(encoding="utf-8"))
-    return template.substitute(title=html.escape(title), body="\n".join(body), footer=footer)
+    return _filled("report", title, body="\n".join(body), footer=footer)
 
 
 _MARGIN = 0.15
@@ -133,8 +145,7 @@ def trace_page(
         "belief": _round(belief), "spread": _round(spread_m),
         "times": [datetime.fromtimestamp(t, UTC).strftime("%a %d %b %Y, %H:%M UTC") for t in times_s.tolist()],
     }  # fmt: skip
-    template = string.Template(files(__package__).joinpath("trace.html").read_text(encoding="utf-8"))
-    return template.substitute(title=html.escape(title), data=inside_script(json.dumps(data, allow_nan=False)))
+    return _filled("trace", title, data=inside_script(json.dumps(data, allow_nan=False)))
 
 
 def _cells(metric: AnyMetric, box: list[float]) -> Any:

@@ -22,8 +22,7 @@ from ...errors import InputError, require_count
 from ...randomness import RandomSource
 from ...reports.locate import Placement
 from .audited_claims import AuditedClaim, Pair
-from .noise import Draws
-from .result import ALPHA, AuditResult, Bound, Finding, judge
+from .findings import ALPHA, AuditResult, Bound, Draws, Finding, judge
 
 _LEAST_ROWS = 200
 

@@ -28,10 +28,6 @@ from ...levels import LEVEL_UNIT, LN2
 from ...sources.traces import Trace
 from ...traces import Clock, TraceMechanism
 
-_DAY_S = 86_400
-#: A day with fewer ticks that have a fix of their own says little about a day.
-_LEAST_SEEN = 6
-
 
 @dataclass(frozen=True, eq=False)
 class Day:
@@ -43,10 +39,10 @@ class Day:
     places: IntArray
     xy: FloatArray
 
-    @property
-    def hours(self) -> FloatArray:
-        """Local hours of the ticks."""
-        return np.asarray(np.arange(self.clock.steps) * self.clock.step_s / 3600, np.float64)
+
+_DAY_S = 86_400
+#: A day with fewer ticks that have a fix of their own says little about a day.
+_LEAST_SEEN = 6
 
 
 def find_days(mechanism: TraceMechanism, traces: Sequence[Trace], *, most: int | None = None) -> list[Day]:
