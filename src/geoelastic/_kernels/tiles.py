@@ -6,8 +6,7 @@ import math
 import numpy as np
 
 from ._compile import kernel
-from .ascent import RISE_BITS
-from .conformal import SHIFT
+from .ascent import RISE_BITS, SHIFT
 from .layout import LENGTH_BITS, centre_distance
 from .paths import SETTLED, begin, clear, expand, workspace
 

@@ -245,7 +245,9 @@ class TiledParts:
         if arcs < 0 or slope < self._slope:
             raise misfit(store)
         if longest > WEIGHT:
-            raise FileError(f"{store.root}: corrupt: an edge must be at most {WEIGHT} level units long, got {longest:.0f}")
+            raise FileError(
+                f"{store.root}: corrupt: an edge must be at most {WEIGHT} level units long, got {longest:.0f}"
+            )
         return Graph(start, index[:arcs], weight[:arcs]), rim
 
     def _tile(self, number: int) -> _Tile:
