@@ -26,7 +26,7 @@ from geoelastic.bench import (
     tightness,
     traces,
 )
-from geoelastic.bench._seams import both_ways, seam_rows, table_row
+from geoelastic.bench._seams import both_row, both_ways, seam_rows, table_row
 from geoelastic.bench._tools import markdown, synthetic_mass
 from geoelastic.tiles import InlineEngine, Job
 
@@ -134,8 +134,13 @@ def test_scale(tmp_path: Path) -> None:
 
     options: dict[str, Any] = {"sides": (70, 130), "tile": 128, "reports": 3, "folder": str(tmp_path / "kept")}
     result = scale.run(engine=InlineEngine(), **options)
-    first, second, reports = result["rows"]
+    first, second, *steps, reports = result["rows"]
     assert first["to_first"] == 1.0
+    assert [step["step"] for step in steps] == ["tiles", "ascent", "check", "heights", "manifest"]
+    assert all(step["wall_s"] >= 0 for step in steps)
+    assert sum(step["cpu_s"] for step in steps) == pytest.approx(second["cpu_s"], abs=0.2)
+    assert steps[3]["at_once_cpu_s"] == steps[3]["cpu_s"] > 0
+    assert steps[0]["worker_GB"] > 0
     assert second["locations"] > first["locations"]
     assert second["violations"] == 0
     assert second["cpu_s_per_million_cells"] == pytest.approx(second["cpu_s"] * 1e6 / 130**2, rel=0.2)
@@ -149,6 +154,7 @@ def test_scale(tmp_path: Path) -> None:
         log.write('["torn')
     again = scale.run(engine=Refusing(), **options)["rows"]
     assert [row["cpu_s"] for row in again[:2]] == [first["cpu_s"], second["cpu_s"]]
+    assert again[2:-1] == steps
     assert first["cpu_s"] > 0
 
 
@@ -167,8 +173,39 @@ def test_seams_of_a_city_cost_no_quality(tmp_path: Path) -> None:
     table = table_row(*ways, 400)
     assert 0.2 < table["cpu_ratio"] < 50
     assert (table["table_rows"], table["tiles"]) == (400, 4)
-    said = [line[0] for line in scale.summary([sizes, {"cold_report_ms": 1}, *rows, table])[2:]]
-    assert said == ["errors at the seams of tiles", "a table of 400 rows, in tiles / in one piece"]
+    both = both_row(*ways, places=30)
+    assert abs(both["error_ratio"] - 1) < 0.02
+    assert abs(both["in_tiles_mean_ratio"] - both["one_piece_mean_ratio"]) < 0.02
+    said = [line[0] for line in scale.summary([sizes, {"cold_report_ms": 1}, *rows, both, table])[2:]]
+    assert said == [
+        "errors at the seams of tiles", "errors and mean ratio, in tiles and in one piece",
+        "a table of 400 rows, in tiles / in one piece",
+    ]  # fmt: skip
+
+
+def test_a_country_says_what_its_steps_took() -> None:
+    """Of the whole country all that is asked for; a run that was stopped counts with what it took till then."""
+    size = {
+        "to_first": 1.0, "cells": scale.WHOLE**2, "cpu_us_per_location": 1.0, "violations": 0, "locations": 784324,
+        "driver_GB": 1.6, "worker_GB": 0.6,
+    }  # fmt: skip
+    steps = [{"step": name, "wall_s": 100.0, "cpu_s": 150.0} for name in ("tiles", "ascent", "check", "heights")]
+    said = {line[0]: line[1:] for line in scale.summary([size, *steps, {"cold_report_ms": 1}])}
+    assert said["country: tiles with a cartogram, raised and checked"] == (
+        "600 s, 2 GB a process", "300 s, 1.6 GB a process at the most; 784,324 locations, 0 violations"
+    )  # fmt: skip
+    assert said["country: heights, certified on every edge"] == ("1200 s more", "100 s, 150 s of processor time")
+
+
+def test_a_clock_adds_up_the_runs_of_a_build(tmp_path: Path) -> None:
+    log = tmp_path / "70.jsonl"
+    lines = [
+        ["job", "a", "tiles", 2.0, 0.5], ["step", 1, "tiles", 3.0, 0.5, 0.2], ["step", 1, "tiles", 4.0, 0.75, 0.3],
+        ["job", "a", "tiles", 1.0, 0.4], ["step", 2, "tiles", 5.0, 0.25, 0.1],
+    ]  # fmt: skip
+    log.write_text("\n".join(map(json.dumps, lines)) + '\n["step", 2, "tiles", 9', encoding="utf-8")
+    taken = scale._Clock(InlineEngine(), log, built=True).taken()
+    assert taken == {"tiles": {"wall_s": 9.0, "cpu_s": 2.0, "at_once_cpu_s": 1.0, "driver_GB": 0.3, "worker_GB": 0.4}}
 
 
 def test_report(monkeypatch: pytest.MonkeyPatch) -> None:

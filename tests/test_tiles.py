@@ -397,6 +397,32 @@ def test_a_part_knows_how_far_it_sees(folder: Path, tiled: TiledMetric, monkeypa
     assert narrow > 0, "every part was the whole map: the test says nothing"
 
 
+@pytest.mark.parametrize("output", ["mass", "uniform"])
+def test_a_part_has_the_edges_of_the_graph_that_reports_go_by(
+    tiled: TiledMetric, output: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What one kernel puts together from files, against the whole graph, made step by step and cut."""
+    monkeypatch.setattr(tiled_parts, "_USUAL_LEVELS", 2.0)
+    graph = ge.ElasticMechanism(tiled.whole(), output=output).reporting.graph
+    parts = tiled.parts(output)
+    assert isinstance(parts, tiled_parts.TiledParts)
+    sizes = set()
+    for part in (parts.whole(), *(parts.around(i) for i in np.flatnonzero(tiled.secret)[[3, 700, -9]].tolist())):
+        assert part.numbers is not None
+        assert part.rim is not None
+        here = np.full(tiled.n, -1)
+        here[part.numbers] = np.arange(part.graph.n)
+        tail = np.repeat(np.arange(tiled.n), np.diff(graph.start))
+        inside = (here[tail] >= 0) & (here[graph.index] >= 0)
+        assert np.array_equal(part.graph.index, here[graph.index[inside]])
+        assert np.array_equal(part.graph.weight, graph.weight[inside])
+        assert np.array_equal(np.diff(part.graph.start), np.bincount(here[tail[inside]], minlength=part.graph.n))
+        leaving = np.unique(here[tail[(here[tail] >= 0) & (here[graph.index] < 0)]])
+        assert part.rim[leaving].all()
+        sizes.add(part.graph.n)
+    assert len(sizes) > 1, "every part was the whole map: the test says nothing"
+
+
 def test_places_of_a_table_share_their_parts(folder: Path, tiled: TiledMetric) -> None:
     metric = open_tiles(folder)
     parts = metric.parts("mass")

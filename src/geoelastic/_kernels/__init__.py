@@ -65,10 +65,12 @@ from .verify import adjacency, check_balls, sums_up_to
 
 __all__ = [
     "ENTRIES", "FAR", "FLOOR_SHELLS", "LANES", "LENGTH_BITS", "LIMIT_BITS", "LIVE", "LONGER", "MOST_RISE", "REACHED",
-    "RISE_BITS", "ROW_START", "SCALE_BITS", "SETTLED", "STAYS", "SUM_BLOCK", "TOGETHER", "UNREACHABLE", "add_to_shells", "adjacency",
+    "RISE_BITS", "ROW_START", "SCALE_BITS", "SETTLED", "STAYS", "SUM_BLOCK", "TOGETHER", "UNREACHABLE", "add_to_shells",
+    "adjacency",
     "advance_among_blocks", "assemble", "begin", "block_sums", "bounded_paths", "bounded_workspace", "centre_distance",
     "check_balls", "clear", "compile_at_once", "conformal_weights", "cover", "coverage", "distances",
-    "distances_from_any", "expand", "filter_steps", "filter_sum", "find_in_shell", "join_tiles", "lane_kind", "lane_workspace",
+    "distances_from_any", "expand", "filter_steps", "filter_sum", "find_in_shell", "join_tiles", "lane_kind",
+    "lane_workspace",
     "lanes_begin", "lanes_clear", "lanes_expand", "largest_difference", "least_of_both", "least_slopes",
     "lengths_between", "mean_distance", "mean_distances", "merge_edges", "met_flags", "near_totals", "neighbours",
     "outcomes", "paint_owner", "paper_pass", "parse_lines", "profiles", "raise_edges", "ratios", "report_distances",

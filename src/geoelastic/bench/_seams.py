@@ -44,6 +44,18 @@ def table_row(tiled: TiledMetric, whole: Metric, rows: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def both_row(tiled: TiledMetric, whole: Metric, *, places: int = 100) -> dict[str, Any]:
+    """Expected errors at places drawn by mass, and the mean ratios of the certificates, both ways."""
+    mass = np.where(whole.secret, whole.mass, 0.0)
+    some = np.random.Generator(np.random.PCG64(2)).choice(whole.n, places, p=mass / mass.sum())
+    ours, theirs = (float(_errors(metric, some).mean()) for metric in (tiled, whole))
+    ratios = [round(metric.certificate["ratio"]["mean"], 3) for metric in (tiled, whole)]
+    return {
+        "places_by_mass": places, "in_tiles_m": round(ours), "one_piece_m": round(theirs),
+        "error_ratio": round(ours / theirs, 4), "in_tiles_mean_ratio": ratios[0], "one_piece_mean_ratio": ratios[1],
+    }  # fmt: skip
+
+
 def seam_rows(tiled: TiledMetric, whole: Metric, *, places: int) -> list[dict[str, Any]]:
     """One row for each stretch of distances from the seams, with the errors at `places` random secrets there.
 

@@ -8,8 +8,8 @@ reports from the largest metric, each cold: compiled code is loaded, but the met
 and the system has been asked to forget its files. With `seams`, a city built in tiles beside the same city in one
 piece: its errors at the seams, and the time of a table of reports.
 
-With a `folder`, a run that was stopped goes on where it was: what is built is not built again, and its processor time
-is read from the log beside it.
+With a `folder`, a run that was stopped goes on where it was: what is built is not built again, and what it took is read
+from the log beside it, in which all runs up to the one that ended add up. A run that is killed loses half a minute.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -35,7 +36,7 @@ from ..tiles import DEFAULT_TILE, DaskEngine, Engine, Job, build_tiles
 from ..tiles.folder import KINDS
 from ..tiles.tiled_metric import TiledMetric, open_tiles
 from ..tiles.tiling import MIN_TILE_CELLS
-from ._seams import both_ways, seam_rows, table_row
+from ._seams import both_row, both_ways, seam_rows, table_row
 from ._tools import markdown, peak_gb, synthetic_mass, timed
 
 SIDES, WHOLE = (500, 1000, 2000), 5000
@@ -45,7 +46,11 @@ REPORTS = 40
 SEAMS_SIDE, SEAMS_TILE, SEAMS_PLACES = 750, 256, 300
 TABLE_ROWS = 100_000
 _TINY = 200
-_DRIVER = "all of the map at once"
+#: What is asked for the steps of the country: seconds by the wall on two idle cores.
+_ASKED = {"tiles to check": 600, "heights": 1200}
+_TAKEN = ("wall_s", "cpu_s", "at_once_cpu_s", "driver_GB", "worker_GB")
+#: Seconds between two lines of a log about the same step.
+_BEAT = 30.0
 
 
 def run(
@@ -69,11 +74,12 @@ def run(
     kept = tempfile.TemporaryDirectory() if folder is None else nullcontext(folder)
     with cluster as chosen, kept as place:
         rows = _sizes(mass, sizes, Path(place), tile, chosen, progress)
-        tables = [rows, [{"cells": sizes[-1] ** 2} | _cold_reports(f"{place}/{sizes[-1]}", reports)]]
+        steps = [{"step": name} | row for name, row in rows[-1].pop("steps").items()]
+        tables = [rows, steps, [{"cells": sizes[-1] ** 2} | _cold_reports(f"{place}/{sizes[-1]}", reports)]]
         if seams:
             city = synthetic_mass("paris", SEAMS_SIDE)
             ways = both_ways(city, f"{place}/seams", tile=SEAMS_TILE, engine=chosen)
-            tables += [seam_rows(*ways, places=SEAMS_PLACES), [table_row(*ways, TABLE_ROWS)]]
+            tables += [seam_rows(*ways, places=SEAMS_PLACES), [both_row(*ways)], [table_row(*ways, TABLE_ROWS)]]
     return {"rows": [row for table in tables for row in table], "text": "\n\n".join(map(markdown, tables))}
 
 
@@ -88,11 +94,27 @@ def summary(rows: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
         ("one report from the largest, cold", "50 ms",
          ", ".join(f"{row['cold_report_ms']} ms" for row in rows if "cold_report_ms" in row)),
     ]  # fmt: skip
+    steps = {row["step"]: row for row in rows if "step" in row}
+    if largest["cells"] == WHOLE**2 and {"tiles", "ascent", "check", "heights"} <= steps.keys():
+        begun = sum(steps[name]["wall_s"] for name in ("tiles", "ascent", "check"))
+        memory = f"{max(largest['driver_GB'], largest['worker_GB'])} GB a process at the most"
+        lines += [
+            ("country: tiles with a cartogram, raised and checked", f"{_ASKED['tiles to check']} s, 2 GB a process",
+             f"{begun:.0f} s, {memory}; {largest['locations']:,} locations, {largest['violations']} violations"),
+            ("country: heights, certified on every edge", f"{_ASKED['heights']} s more",
+             f"{steps['heights']['wall_s']:.0f} s, {steps['heights']['cpu_s']:.0f} s of processor time"),
+        ]  # fmt: skip
     seams = [row for row in rows if "largest_percent" in row]
     if seams:
         mean = ", ".join(f"{row['mean_error_percent']}" for row in seams)
         found = f"mean {mean} %, at most {max(row['largest_percent'] for row in seams)} % at any place"
         lines.append(("errors at the seams of tiles", "within 3 % of a build in one piece", found))
+    lines += [
+        ("errors and mean ratio, in tiles and in one piece", "1.02, and the same to 0.02",
+         f"{row['error_ratio']} ({row['in_tiles_m']} and {row['one_piece_m']} m); "
+         f"{row['in_tiles_mean_ratio']} and {row['one_piece_mean_ratio']}")
+        for row in rows if "error_ratio" in row
+    ]  # fmt: skip
     lines += [
         (f"a table of {row['table_rows']:,} rows, in tiles / in one piece", "2",
          f"{row['cpu_ratio']} ({row['in_tiles_cpu_s']} and {row['one_piece_cpu_s']} s of processor time)")
@@ -111,48 +133,97 @@ def _sizes(
     with progress_bar("bench scale", len(sizes), show=progress) as bar:
         for side in sizes:
             bar.update(len(rows), note=f"{side} x {side}")
-            clock = _Clock(engine, folder / f"{side}.jsonl")
-            begun = time.process_time()
-            metric = build_tiles(_middle(mass, side), str(folder / str(side)), tile=tile, engine=clock)
-            clock.add_driver(time.process_time() - begun)
+            with _Clock(engine, folder / f"{side}.jsonl", (folder / str(side) / "manifest.json").exists()) as clock:
+                metric = build_tiles(
+                    _middle(mass, side), str(folder / str(side)), tile=tile, engine=clock, begins=clock.begins
+                )
             rows.append(_row(metric, clock, rows))
+            if side != sizes[-1]:
+                del rows[-1]["steps"]
     return rows
 
 
-class _Clock:
-    """An engine that logs the processor time of its jobs, so that it is known after a stop as well; and that of the
-    process that gives them out, which does what is for all of the map at once."""
+class _Clock(AbstractContextManager["_Clock"]):
+    """An engine that logs what its jobs take, and what each step takes by the wall and in the process that gives them
+    out, which does what is for all of the map at once; so that it is known after a stop as well.
 
-    def __init__(self, engine: Engine, log: Path) -> None:
-        self._engine, self._log, self._begun, self._inline = engine, log, False, 0.0
+    Lines are ["job", key, step, processor seconds, GB] and ["step", run, step, seconds by the wall, processor seconds
+    of this process beside jobs, GB]. The last line counts of each job, and of each step of each run. Of a map that was
+    `built` before nothing is logged unless there is something to do.
+    """
+
+    def __init__(self, engine: Engine, log: Path, built: bool) -> None:
+        self._engine, self._log, self._quiet, self._run = engine, log, built, time.time_ns()
+        self._step: str | None = None
+        self._since, self._inline, self._lock = (0.0, 0.0), 0.0, threading.Lock()
+        self._ended = threading.Event()
+        self._beat = threading.Thread(target=self._go_on, daemon=True)
+
+    def __enter__(self) -> _Clock:
+        self._beat.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._beat.join()
+        self._tell()
+
+    def _go_on(self) -> None:
+        while not self._ended.wait(_BEAT):
+            self._tell()
+
+    def begins(self, step: str) -> None:
+        """The step before ends, and this one begins."""
+        self._tell()
+        with self._lock:
+            self._step, self._since, self._inline = step, (time.perf_counter(), time.process_time()), 0.0
+
+    def _tell(self) -> None:
+        with self._lock:
+            if self._step is not None and not self._quiet:
+                wall, cpu = time.perf_counter() - self._since[0], time.process_time() - self._since[1] - self._inline
+                self._write(["step", self._run, self._step, wall, max(cpu, 0.0), peak_gb()])
+
+    def _write(self, line: list[Any]) -> None:
+        with self._log.open("a", encoding="utf-8") as log:
+            print(json.dumps(line), file=log, flush=True)
 
     def run(self, jobs: Sequence[Job]) -> Iterable[tuple[str, dict[str, Any]]]:
         clocked = [replace(job, function=partial(_clocked, job.function)) for job in jobs]
-        with self._log.open("a", encoding="utf-8") as log:
-            for key, told in self._engine.run(clocked):
-                print(json.dumps([key, told["cpu_s"]]), file=log, flush=True)
-                self._begun = True
+        for key, told in self._engine.run(clocked):
+            with self._lock:
+                self._quiet = False
+                self._write(["job", key, self._step, told["cpu_s"], told["GB"]])
                 self._inline += told["cpu_s"] if told["process"] == os.getpid() else 0.0
-                yield key, told["summary"]
+            yield key, told["summary"]
 
-    def add_driver(self, cpu_s: float) -> None:
-        """Log what the build took in this process beside the jobs, unless it had nothing to do."""
-        if self._begun:
-            with self._log.open("a", encoding="utf-8") as log:
-                print(json.dumps([_DRIVER, cpu_s - self._inline]), file=log)
-
-    def cpu_s(self) -> tuple[float, float]:
-        """Processor time of all so far, and the driver's part of it; the last time counts where a job was done
-        again."""
+    def taken(self) -> dict[str, dict[str, float]]:
+        """Seconds by the wall, processor seconds of all and of this process, GB of the largest process: by step."""
         lines = self._log.read_text(encoding="utf-8").splitlines() if self._log.exists() else []
-        taken = dict(json.loads(line) for line in lines if line.endswith("]"))
-        return float(sum(taken.values())), float(taken.get(_DRIVER, 0.0))
+        last = {tuple(line[1 : 2 if line[0] == "job" else 3]): line for line in map(json.loads, filter(_whole, lines))}
+        steps: dict[str, dict[str, float]] = {}
+        for line in last.values():
+            step = steps.setdefault(line[2], dict.fromkeys(_TAKEN, 0.0))
+            if line[0] == "job":
+                step["cpu_s"] += line[3]
+                step["worker_GB"] = max(step["worker_GB"], line[4])
+            else:
+                step["wall_s"] += line[3]
+                step["cpu_s"] += line[4]
+                step["at_once_cpu_s"] += line[4]
+                step["driver_GB"] = max(step["driver_GB"], line[5])
+        return steps
+
+
+def _whole(line: str) -> bool:
+    """Whether a line of a log was written to its end."""
+    return line.endswith("]")
 
 
 def _clocked(function: Callable[[dict[str, Any]], dict[str, Any]], spec: dict[str, Any]) -> dict[str, Any]:
     begun = time.process_time()
     summary = function(spec)
-    return {"summary": summary, "cpu_s": time.process_time() - begun, "process": os.getpid()}
+    return {"summary": summary, "cpu_s": time.process_time() - begun, "process": os.getpid(), "GB": peak_gb()}
 
 
 def _middle(mass: Mass, side: int) -> Mass:
@@ -162,7 +233,8 @@ def _middle(mass: Mass, side: int) -> Mass:
 
 
 def _row(metric: TiledMetric, clock: _Clock, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    cpu_s, driver = clock.cpu_s()
+    steps = clock.taken()
+    cpu_s, driver = (sum(step[name] for step in steps.values()) for name in ("cpu_s", "at_once_cpu_s"))
     each = 1e6 * cpu_s / metric.n
     cells = metric.grid.rows * metric.grid.cols
     certificate = metric.certificate
@@ -170,6 +242,7 @@ def _row(metric: TiledMetric, clock: _Clock, rows: list[dict[str, Any]]) -> dict
         "cells": cells,
         "locations": metric.n,
         "tiles": certificate["tiles"]["number"],
+        "wall_s": round(sum(step["wall_s"] for step in steps.values()), 1),
         "cpu_s": round(cpu_s, 1),
         "at_once_cpu_s": round(driver, 1),
         "cpu_s_per_million_cells": round(1e6 * cpu_s / cells, 1),
@@ -177,7 +250,9 @@ def _row(metric: TiledMetric, clock: _Clock, rows: list[dict[str, Any]]) -> dict
         "to_first": round(each / rows[0]["cpu_us_per_location"], 2) if rows else 1.0,
         "violations": certificate["violations"],
         "mean_ratio": round(certificate["ratio"]["mean"], 3),
-        "driver_GB": round(peak_gb(), 2),
+        "driver_GB": round(max((step["driver_GB"] for step in steps.values()), default=0.0), 2),
+        "worker_GB": round(max((step["worker_GB"] for step in steps.values()), default=0.0), 2),
+        "steps": {name: {key: round(value, 2) for key, value in step.items()} for name, step in steps.items()},
     }
 
 

@@ -74,6 +74,7 @@ def build_tiles(
     engine: Engine | None = None,
     resume: bool = True,
     progress: bool = False,
+    begins: Callable[[str], None] | None = None,
 ) -> TiledMetric:
     """Build a conformal metric over an adaptive layout tile by tile into the folder `output`, and verify it.
 
@@ -82,7 +83,7 @@ def build_tiles(
     `workers`: processes on this machine (default: one per core);
     `cluster`: the address of a Dask scheduler instead, whose workers must see `output` under the same name (a shared
     disk, or an address that fsspec knows). The result depends on neither. A build that was stopped goes on where it
-    was, unless `resume` is False.
+    was, unless `resume` is False. `begins` is told the name of each step when it begins.
     """
     plan = make_tile_plan(
         mass, requirement or Quadratic(), l_from, l_top, frame, tile, cartogram=cartogram, ascent=ascent
@@ -94,7 +95,8 @@ def build_tiles(
     info = dict(mass.info) | {"built_with": f"geoelastic {__version__}"}
     return run_plan(
         store, plan, cells, info, sharpen=sharpen, workers=workers, cluster=cluster, engine=engine, progress=progress,
-        fences=read_fences(fences), context=None if context is None else write_context_file(store, context),
+        begins=begins, fences=read_fences(fences),
+        context=None if context is None else write_context_file(store, context),
     )  # fmt: skip
 
 
@@ -213,17 +215,22 @@ def run_plan(
     update: dict[str, Any] | None = None,
     fences: Any = (),
     context: str | None = None,
+    begins: Callable[[str], None] | None = None,
 ) -> TiledMetric:
     """Run all jobs that are not done yet, carve the fences and write the manifest."""
+    step = begins or (lambda _: None)
     place = nullcontext(engine) if engine is not None else DaskEngine(workers=workers, cluster=cluster)
     with place as chosen:
         with progress_bar("tiles", plan.tiling.n * _STAGES, show=progress) as bar:
+            step("tiles")
             run = Run(store, plan, chosen, bar, {"cells": cells})
             _layout_stages(run)
             margins = _solve_stage(run)
             meets = _stitch_stage(run, margins)
         if plan.ascent:
+            step("ascent")
             run.names |= raise_edges(store, plan, _whole_spec(run), progress=progress)
+        step("check")
         with progress_bar("check", plan.tiling.n, show=progress) as bar:
             run.bar, run.done = bar, 0
             _check_stage(run, margins, meets)
@@ -232,11 +239,13 @@ def run_plan(
         raise CheckError(f"{failed} locations do not meet the requirement: the build is at fault, nothing was written")
     heights = None
     if sharpen:
+        step("heights")
         rises = run.names["rises"] if plan.ascent else None
         heights = find_heights(store, plan, run.names["tile"], run.names["link"], rises, progress=progress)
         if "failed" in heights:
             warnings.warn(f"not sharpened: {heights['failed']}", stacklevel=3)
             heights = None
+    step("manifest")
     content = make_manifest(run, info, margins, update, heights) | ({} if context is None else {"context": context})
     metric = TiledMetric(CachedStore(store.root), content)
     kept = files_of(metric.content)  # also without fences: with them, a later build of the same map begins with these

@@ -237,10 +237,10 @@ class TiledParts:
         place = np.full(inside.size, -1, np.int32)
         place[inside] = np.arange(int(np.count_nonzero(inside)), dtype=np.int32)
         start, index, weight, rim, arcs, slope, longest = kernels.join_tiles(
-            offset, around, np.sign(slots - np.array(chosen)[:, None]).astype(np.int8), joined("edges", "slot", np.uint8),
-            joined("edges", "step", np.int32), joined("rises", "rise", np.uint8), place,
-            np.concatenate([tile.fence for tile in tiles]) > 0, np.concatenate([tile.place for tile in tiles]), scale,
-            height, SLACK_BITS, SLACK_UNITS,
+            offset, around, np.sign(slots - np.array(chosen)[:, None]).astype(np.int8),
+            joined("edges", "slot", np.uint8), joined("edges", "step", np.int32), joined("rises", "rise", np.uint8),
+            place, np.concatenate([tile.fence for tile in tiles]) > 0, np.concatenate([tile.place for tile in tiles]),
+            scale, height, SLACK_BITS, SLACK_UNITS,
         )  # fmt: skip
         if arcs < 0 or slope < self._slope:
             raise misfit(store)

@@ -249,9 +249,8 @@ class TiledMetric(AllOfIt):
             told = self.content["tiles"][tile]
             columns = self.store.read_table(told["tile"])[0]
             leaves = tile_leaves(self.store, self.tiling, tile, told["tile"], columns["exponent"])
-            fences = np.unique(columns["fence"], return_counts=True) if "fence" in columns else ([], [])
-            members = [[int(fence), int(count)] for fence, count in zip(*fences, strict=True) if fence]
-            units = columns["mass"]
+            units, fence = columns["mass"], columns.get("fence", np.zeros(0, np.int32))
+            members = np.stack(np.unique(fence[fence > 0], return_counts=True), axis=1).tolist()
             if (units.size, int(units.sum()), members) != (told["n"], told["mass"], told.get("fences", [])):
                 raise misfit(self.store)
             found = leaves, columns
