@@ -38,7 +38,7 @@ _MEASURE_TOTAL = 2**31
 #: Parts are made of squares of this many cells, or of twice, four times, ... as many: where the way is a few of them.
 _SQUARE, _FEW = 32, 8
 #: A part is first as wide as this many levels by the guess, which most draws do not leave, and then so many times more.
-_USUAL_LEVELS, _WIDER = 14.0, 1.6
+_USUAL_LEVELS, _WIDER = 12.0, 1.5
 #: Parts, and tiles, that are kept at hand.
 _KEPT, _TILES_KEPT = 6, 64
 #: Units of a place in a half cell.
