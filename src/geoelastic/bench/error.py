@@ -27,10 +27,8 @@ from ..metric.measures import output_measure
 from ..metric.sharpen import STEP, log_units, sharpen
 from ..metric.totals import in_walking_order, totals_within
 from ..progress import progress_bar
-from ._tools import markdown, synthetic_mass, timed, warm_up
+from ._tools import markdown, places_by_mass, synthetic_mass, timed, warm_up
 from .limit import errors_all_used
-
-__all__ = ["run", "summary", "without_slack"]
 
 OUTPUTS = ("uniform", "mass^0.5", "mass", "mass^1.5", "mass^2", "mass^3")
 SHARPENED = ("mass",)
@@ -43,9 +41,7 @@ def run(*, progress: bool = False, side: int = 750, sharpened: Sequence[str] = S
     """One row an output measure, one more for each that is sharpened, and what is left to gain by mass."""
     warm_up()
     metric = build_metric(synthetic_mass("paris", side), sharpen=False)
-    rng = np.random.Generator(np.random.PCG64(7))
-    weights = np.where(metric.secret, metric.mass, 0)
-    places = np.sort(rng.choice(metric.n, size=min(_PLACES, metric.n), replace=False, p=weights / weights.sum()))
+    places = np.sort(places_by_mass(metric, _PLACES, seed=7))
     density = metric.mass[places] / metric.locations.area_cells[places]
     suburb = density <= np.median(density)
     rows, bare = list[dict[str, Any]](), dict[str, Metric]()
