@@ -46,6 +46,8 @@ FEW = 1000
 FEW_SEEDS, ALL_SEEDS = range(1, 11), range(1, 3)
 #: A million people, in so many places: who shares a place with others is drawn with them, and quickly.
 MILLION, PLACES, ZONES = 1_000_000, 5000, 2000
+#: Parts of the reports, in a hundred, whose distances are told.
+_PARTS = (50, 90, 99)
 #: What was asked of estimates from all reports, as parts of the raw distance, by the size of zones.
 _ASKED = {2000: 0.5, 4000: 0.35}
 
@@ -195,15 +197,21 @@ def _blurs(
         ("planar Laplace, error of the map in the square", replace(ours, mechanism=same)),
     ):
         flat = known.mechanism if isinstance(known.mechanism, PlanarLaplace) else None
+        off = errors if flat is None else dict.fromkeys(errors, _laplace_errors(flat))
         rows.append({
             "blur": name,
-            **{
-                f"mean_error_in_the_{where}_m": round(float(found.mean()) if flat is None else flat.expected_error())
-                for where, found in errors.items()
-            },
+            **{f"mean_error_in_the_{where}_m": round(float(found.mean())) for where, found in off.items()},
+            **{f"{p}_in_100_under_m": round(float(np.quantile(off["square"], p / 100))) for p in _PARTS},
             **{f"unbiased_at_least_{size // 1000}_km": _bound(known, "square", size) for size in sizes},
         })  # fmt: skip
     return rows
+
+
+def _laplace_errors(mechanism: PlanarLaplace) -> FloatArray:
+    """Distances of planar Laplace's reports, evenly among all that it draws."""
+    from scipy.special import gammaincinv
+
+    return np.asarray(gammaincinv(2.0, (np.arange(10_000) + 0.5) / 10_000) / mechanism.epsilon)
 
 
 def _bound(known: Known, way: str, size: int, people: int | None = None) -> float | None:

@@ -2,15 +2,12 @@
 """The best guess: shares of pieces under a prior that works at every scale, whose strength the reports choose.
 
 Pieces lie in squares, squares in squares of twice the side, up to the whole map. At each square people divide over what
-lies in it as a guess says, as if `strength` x depth^2 people had been seen to: a Dirichlet prior for each division (a
-Polya tree; depth^2 is what makes its draws densities, Lavine 1992). Where reports are many they decide, where they are
-few or cannot tell pieces apart the guess does, at each scale by itself. The most likely shares are found by expectation
-and maximisation, whose steps have a closed form and never lower the posterior (Dempster, Laird and Rubin 1977).
-
-The guess is a mixture of public spreads: even, and in proportion to the public density, its square and its cube, since
-people may crowd less or more than a map says. Its few parts are those under which the reports are most likely. The
-strength is the one under which people who were left out are most likely. Squares have borders that mean nothing:
-several trees, shifted against each other, are averaged.
+lies in it as a public guess says, as if `strength` x depth^2 people had been seen to: a Dirichlet prior for each
+division (a Polya tree; depth^2 is what makes its draws densities, Lavine 1992). Where reports are many they decide,
+where they are few or cannot tell pieces apart the guess does, at each scale by itself. The most likely shares are found
+by expectation and maximisation, whose steps have a closed form and never lower the posterior (Dempster, Laird and Rubin
+1977). The guess and the strength are those under which people who were left out are most likely. Squares have borders
+that mean nothing: several trees, shifted against each other, are averaged.
 """
 
 from __future__ import annotations
@@ -29,9 +26,7 @@ from .model import LARGE
 __all__ = ["Fit", "Scales", "Tree", "make_scales", "scaled_fit"]
 
 #: People whom the guess counts for at the first division, the most first.
-STRENGTHS = (30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01)
-#: Powers of the public density that a guess is mixed of.
-POWERS = (0, 1, 2, 3)
+STRENGTHS = (30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03)
 #: Shifts of the trees, as parts of the map: no two share a border at any scale.
 _SHIFTS = ((0.0, 0.0), (0.618, 0.482), (0.236, 0.964), (0.854, 0.446))
 #: A fit ends when a step moves less than this share of people, or after so many steps; a trial is shorter.
@@ -40,14 +35,14 @@ _STILL, _MOST_STEPS, _TRIAL_STEPS = 2e-4, 300, 40
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """Shares of the atoms; the `guess` (its part of each power of the public density) and the `strength` that were
-    chosen, the number of steps, and the mean log-likelihood of left-out reports for each strength that was tried."""
+    """Shares of the atoms; the `strength` and the `guess` (a name) that were chosen, the number of steps, and the mean
+    log-likelihood of left-out reports for each (guess, strength) that was tried."""
 
     shares: FloatArray
     strength: float
-    guess: dict[int, float]
+    guess: str
     steps: int
-    held_out: dict[float, float]
+    held_out: dict[tuple[str, float], float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,25 +83,21 @@ class Tree:
 
 @dataclass(frozen=True, eq=False)
 class Scales:
-    """Trees over the same pieces, and the public `spreads` over them, a row for each of `POWERS`."""
+    """Trees over the same pieces, and guesses of how people are spread over them."""
 
     trees: tuple[Tree, ...]
-    spreads: FloatArray
+    guesses: dict[str, FloatArray]
 
 
 def make_scales(atoms: Atoms) -> Scales:
-    """Trees over the atoms of a survey, and the powers of its prior density."""
+    """Trees over the atoms of a survey; the guesses are its prior, and the prior made half even over the area."""
     cells = np.bincount(atoms.cell_atom, minlength=atoms.n).astype(np.float64)
     place = np.divmod(atoms.cell, atoms.zones.grid.cols)
     middle = np.column_stack([np.bincount(atoms.cell_atom, part, atoms.n) / cells for part in place])
     order = np.argsort(cells)
     typical = cells[order][np.searchsorted(np.cumsum(atoms.prior[order]), 0.5)]
     trees = tuple(_tree(middle, 2 * float(np.sqrt(typical)), np.array(shift)) for shift in _SHIFTS)
-    density = atoms.cell_share * atoms.prior[atoms.cell_atom]
-    spreads = np.array([sums(atoms.cell_atom, (density / density.max()) ** power, atoms.n) for power in POWERS])
-    # nowhere quite 0, as in the prior: a high power rules nobody out
-    spreads = spreads / spreads.sum(axis=1, keepdims=True) + 1e-3 * atoms.prior
-    return Scales(trees, spreads / spreads.sum(axis=1, keepdims=True))
+    return Scales(trees, {"prior": atoms.prior, "half even": (atoms.prior + cells / cells.sum()) / 2})
 
 
 def _tree(middle: FloatArray, side: float, shift: FloatArray) -> Tree:
@@ -131,64 +122,43 @@ def scaled_fit(matrix: FloatArray, by_part: FloatArray, scales: Scales) -> Fit:
     exact = matrix.shape[0] * seen.size <= LARGE
     narrow = np.ascontiguousarray(matrix[:, seen], dtype=np.float64 if exact else np.float32)
     held_out = _trials(narrow, by_part, counts, scales)
-    strength = max(held_out, key=lambda key: held_out[key])
-    parts = _mixtures(narrow, counts[None], scales)
-    start = np.repeat(parts @ scales.spreads, len(scales.trees), axis=0)
-    found, steps = _ascent(narrow, np.tile(counts, (len(start), 1)), start, start, scales.trees, strength, _MOST_STEPS)
-    guess = dict(zip(POWERS, parts[0].tolist(), strict=True))
+    guess, strength = max(held_out, key=lambda key: held_out[key])
+    start = np.tile(scales.guesses[guess], (len(scales.trees), 1))
+    found, steps = _ascent(narrow, np.tile(counts, (len(start), 1)), start, scales, guess, strength, _MOST_STEPS)
     return Fit(found.mean(axis=0), strength, guess, steps, held_out)
 
 
-def _mixtures(matrix: Any, counts: FloatArray, scales: Scales) -> FloatArray:
-    """The parts of the spreads under which the reports in each row of `counts` are most likely."""
-    from scipy.optimize import minimize
-
-    chances = _predicted(scales.spreads, matrix)
-    found = np.empty((len(counts), len(chances)))
-    for row, often in zip(found, counts / counts.sum(axis=1, keepdims=True), strict=True):
-        # concave, and far quicker than by steps of maximisation: blurred powers look much alike
-        best = minimize(
-            lambda parts, often=often: (-often @ np.log(parts @ chances), -chances @ (often / (parts @ chances))),
-            np.full(len(chances), 1 / len(chances)), jac=True, method="SLSQP", bounds=[(1e-6, 1)] * len(chances),
-            constraints={"type": "eq", "fun": lambda parts: parts.sum() - 1}, options={"ftol": 1e-10},
-        )  # fmt: skip
-        row[:] = best.x / best.x.sum()
-    return found
-
-
-def _trials(matrix: Any, by_part: FloatArray, counts: FloatArray, scales: Scales) -> dict[float, float]:
-    """Mean log-likelihood of people who were left out, by strength, which falls until that does."""
+def _trials(matrix: Any, by_part: FloatArray, counts: FloatArray, scales: Scales) -> dict[tuple[str, float], float]:
+    """Mean log-likelihood of people who were left out, by guess and strength; the strength falls until that does."""
     usable = (by_part.sum(axis=1) > 0) & (by_part.sum(axis=1) < counts.sum())
-    if not usable.any():
-        return {STRENGTHS[0]: 0.0}
     left_out, rest = by_part[usable], counts - by_part[usable]
-    guess = _mixtures(matrix, rest, scales) @ scales.spreads
-    shares, before = guess, -np.inf
-    found: dict[float, float] = {}
-    for strength in STRENGTHS:
-        shares, _ = _ascent(matrix, rest, shares, guess, scales.trees[:1] * len(rest), strength, _TRIAL_STEPS)
-        found[strength] = float((left_out * np.log(_predicted(shares, matrix))).sum() / counts.sum())
-        if found[strength] <= before:
-            break
-        before = found[strength]
+    one = Scales(scales.trees[:1] * len(rest), scales.guesses)
+    found: dict[tuple[str, float], float] = {}
+    for name, guess in scales.guesses.items():
+        shares, before = np.tile(guess, (len(rest), 1)), -np.inf
+        for strength in STRENGTHS:
+            shares, _ = _ascent(matrix, rest, shares, one, name, strength, _TRIAL_STEPS)
+            score = float((left_out * np.log(_predicted(shares, matrix))).sum() / counts.sum()) if len(rest) else 0.0
+            found[name, strength] = score
+            if score <= before:
+                break
+            before = score
     return found
 
 
 def _ascent(
-    matrix: Any, counts: FloatArray, start: FloatArray, guess: FloatArray, trees: Sequence[Tree], strength: float,
-    most: int,
-) -> tuple[FloatArray, int]:  # fmt: skip
-    """Steps of expectation and maximisation until they move hardly anybody: a row for each tree, its counts and its
-    guess."""
-    parts = [tree.parts(row) for tree, row in zip(trees, guess, strict=True)]
+    matrix: Any, counts: FloatArray, start: FloatArray, scales: Scales, guess: str, strength: float, most: int
+) -> tuple[FloatArray, int]:
+    """Steps of expectation and maximisation until they move hardly anybody: a row for each tree and its counts."""
+    parts = [tree.parts(scales.guesses[guess]) for tree in scales.trees]
     shares, steps = start, 0
     while steps < most:
         ratio = (counts / _predicted(shares, matrix)).astype(matrix.dtype)
         people = shares * (ratio @ matrix.T)
         moved = np.array([
-            tree.most_likely(row, part, strength) for tree, row, part in zip(trees, people, parts, strict=True)
-        ])  # fmt: skip
-        change = float(np.abs(moved - shares).sum(axis=1).max())
+            tree.most_likely(row, part, strength) for tree, row, part in zip(scales.trees, people, parts, strict=True)
+        ]).reshape(shares.shape)  # fmt: skip
+        change = float(np.abs(moved - shares).sum(axis=1).max(initial=0))
         shares, steps = moved, steps + 1
         if change < _STILL:
             break
