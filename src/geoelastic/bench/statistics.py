@@ -37,8 +37,6 @@ from ..statistics.reports import ReadReports
 from ..statistics.scales import scaled_fit
 from ._tools import data_folder, markdown, spawn, synthetic_mass
 
-__all__ = ["run", "summary"]
-
 SIZE_KM = 75.0
 WORKERS = 2
 FEW = 1000
