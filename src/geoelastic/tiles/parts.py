@@ -70,7 +70,7 @@ def half_cells(leaves: IndexArray, place: IndexArray | None) -> tuple[FloatArray
 
 
 @dataclass(frozen=True, eq=False)
-class _Tile:
+class _CheckedTile:
     """The locations of a tile, checked against what the manifest tells of them: (row, column, size) of each, its fence,
     measure, block and (y, x) in half cells, and its place with LENGTH_BITS fractional bits."""
 
@@ -83,7 +83,7 @@ class _Tile:
 
 
 @dataclass(frozen=True)
-class _Squares:
+class _SquaresToOpen:
     """Squares of so many cells, (row, column) of each on the map, by tile."""
 
     side: int
@@ -112,7 +112,7 @@ class TiledParts:
         self._slope = min(tile["low_slope" if self._sharp else "slope"] for tile in metric.content["tiles"])
         self._boxes = np.array(metric.content["blocks"], np.float64)
         self._parts: dict[_Key, Part] = {}
-        self._tiles: dict[int, _Tile] = {}
+        self._tiles: dict[int, _CheckedTile] = {}
         self._shared: set[tuple[int, int]] = set()
 
     def around(self, i: int, wider: int = 0) -> Part:
@@ -157,7 +157,7 @@ class TiledParts:
     def _measure_of(self, columns: Columns) -> IntArray:
         return measure_units(columns, self._output, self._told["densest"], self._told["total"], self._metric.n)
 
-    def _squares(self, key: _Key) -> _Squares:
+    def _squares(self, key: _Key) -> _SquaresToOpen:
         """The squares that a search around some of them may come to."""
         tiling, (row, col, side, wider) = self._metric.tiling, key
         limit, square = _USUAL_LEVELS * _WIDER**wider, _SQUARE
@@ -188,9 +188,9 @@ class TiledParts:
                     if reached <= limit and reached < away.get(there, np.inf):
                         away[there] = reached
                         heapq.heappush(queue, (reached, *there))
-        return _Squares(square, found)
+        return _SquaresToOpen(square, found)
 
-    def _read(self, squares: _Squares | None) -> Part:
+    def _read(self, squares: _SquaresToOpen | None) -> Part:
         """The locations whose south-west cells lie in some squares (None: all), and the paths among them."""
         metric = self._metric
         chosen = list(range(metric.tiling.n)) if squares is None else sorted(squares.by_tile)
@@ -215,7 +215,7 @@ class TiledParts:
         return Part(graph, measure, numbers, rim, blocks)
 
     def _graph(
-        self, chosen: list[int], tiles: list[_Tile], offset: IntArray, inside: BoolArray
+        self, chosen: list[int], tiles: list[_CheckedTile], offset: IntArray, inside: BoolArray
     ) -> tuple[Graph, BoolArray]:
         """The graph that reports go by, and its rim."""
         metric, store = self._metric, self._metric.store
@@ -250,7 +250,7 @@ class TiledParts:
             )
         return Graph(start, index[:arcs], weight[:arcs]), rim
 
-    def _tile(self, number: int) -> _Tile:
+    def _tile(self, number: int) -> _CheckedTile:
         """A tile; `FileError` where it is not what the manifest tells of it."""
         found = self._tiles.get(number)
         if found is None:
@@ -260,7 +260,7 @@ class TiledParts:
             self._tiles[number] = found
         return found
 
-    def _checked(self, number: int) -> _Tile:
+    def _checked(self, number: int) -> _CheckedTile:
         metric = self._metric
         leaves, columns = metric.leaves_of(number), metric.columns_of(number)
         fence, place = fence_of(columns), place_of(columns)
@@ -275,7 +275,7 @@ class TiledParts:
             raise misfit(metric.store)
         if place is None:
             place = ((2 * leaves[:, 1::-1] + leaves[:, 2:]) << kernels.LENGTH_BITS).astype(np.int32)
-        return _Tile(leaves, fence, measure, block, np.stack([y, x]), place)
+        return _CheckedTile(leaves, fence, measure, block, np.stack([y, x]), place)
 
 
 #: Neighbours of a square, and how long the way there is.
