@@ -204,13 +204,9 @@ class TiledParts:
         inside = np.concatenate(kept)
         graph, rim = self._graph(chosen, tiles, offset, inside)
         at = np.concatenate([tile.at[:, some] for tile, some in zip(tiles, kept, strict=True)], axis=1)
-        measure, block, numbers = (
-            np.concatenate([part[some] for part, some in zip(parts, kept, strict=True)])
-            for parts in (
-                [tile.measure for tile in tiles], [tile.block for tile in tiles],
-                [np.arange(metric.first[k], metric.first[k + 1]) for k in chosen],
-            )
-        )  # fmt: skip
+        measure = np.concatenate([tile.measure for tile in tiles])[inside]
+        block = np.concatenate([tile.block for tile in tiles])[inside]
+        numbers = np.concatenate([np.arange(metric.first[k], metric.first[k + 1]) for k in chosen])[inside]
         blocks = Blocks(self._units.ravel(), self._boxes, self._slope, block, at)
         return Part(graph, measure, numbers, rim, blocks)
 
