@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Regions of a pack on a device: a whole map and districts of it, their size, and time to open and memory in Chromium.
 
-The map is 100 km of `synthetic:country` unless one is given (a country in tiles: `--map`). Of each size of districts
-some are cut, evenly spaced among all that the rule makes. A map is handed to the browser as it is kept once it was
+The map is 100 km of `synthetic:country` unless one is given (a country in tiles: `--map`). Some districts are cut,
+evenly spaced among all that the rule makes. A map is handed to the browser as it is kept once it was
 checked: checking is what `bench extension` measures. Where there is no Chromium the sizes are all there is.
 """
 
@@ -24,7 +24,7 @@ from ..mechanism.geox_mechanism import mechanism_bytes
 from ..metric import AnyMetric, Metric, build_metric
 from ..metric.extract import extract
 from ..opening import load
-from ..packs import districts
+from ..packs import district_side_km, districts
 from ..progress import progress_bar
 from ._device import EXTENSION, SITES_ASK, browser, built, extension_page, places_by_mass, site, start
 from ._tools import Timed, markdown, synthetic_mass, timed
@@ -32,7 +32,6 @@ from ._tools import Timed, markdown, synthetic_mass, timed
 __all__ = ["run"]
 
 _SIDE_CELLS = 1000
-_SIDES_KM = (60.0, 120.0)
 _SAMPLE = 3
 _PLACES = 20
 _STARTS = 3
@@ -62,13 +61,11 @@ def run(*, progress: bool = False, map_file: str | None = None) -> dict[str, Any
 
 def _cuts(metric: AnyMetric) -> Iterator[tuple[str, Area | None]]:
     yield f"all, {metric.grid.area.width_m / 1000:g} km", None
-    for side_km in _SIDES_KM:
-        every = districts(metric.grid.area, side_km)
-        names = list(every)
-        if len(names) < _SAMPLE:
-            continue
-        for name in names[:: max(1, len(names) // _SAMPLE)][:_SAMPLE]:
-            yield f"district {name} of {len(names)}, {side_km:g} km", every[name]
+    side_km = district_side_km(metric.grid.area, metric.n)
+    every = districts(metric.grid.area, side_km)
+    names = list(every)
+    for name in names[len(names) // _SAMPLE // 2 :: max(1, len(names) // _SAMPLE)][:_SAMPLE]:
+        yield f"district {name} of {len(names)}, {side_km:g} km", every[name]
 
 
 def _measured(metric: AnyMetric, area: Area | None, runs: bool) -> dict[str, Any]:

@@ -33,12 +33,12 @@ from ..progress import progress_bar
 from ..store import write_bytes
 from ..store.digest import digest, file_digest
 from .catalogue import CATALOGUE, MOST_DRAWING_BYTES, Catalogue, Region, RegionDrawing, file_name, read_catalogue
-from .districts import districts
+from .districts import district_side_km, districts
 
-__all__ = ["DISTRICT_KM", "MOST_LOCATIONS", "make_pack"]
+__all__ = ["MOST_LOCATIONS", "make_pack"]
 
-#: A map with more locations than this is cut into districts of this side unless it is said otherwise.
-MOST_LOCATIONS, DISTRICT_KM = 100_000, 60.0
+#: A map with more locations than this is cut into districts unless it is said otherwise.
+MOST_LOCATIONS = 100_000
 _OURS = re.compile(r"[a-z0-9_-]+-[0-9a-f]{12}\.(geox|json)")
 _CORNERS_A_SIDE = 4
 
@@ -112,7 +112,8 @@ def _cuts(maps: Sequence[str], district_km: float | None) -> Iterator[_Cut]:
         if district_km == float("inf") or (district_km is None and metric.n <= MOST_LOCATIONS):
             yield _Cut(region, stem, None, file, None)
             continue
-        for district, area in districts(metric.grid.area, district_km or DISTRICT_KM).items():
+        whole = metric.grid.area
+        for district, area in districts(whole, district_km or district_side_km(whole, metric.n)).items():
             yield _Cut(f"{region}-{district}", f"{stem} {district}", region, file, area)
     if not seen:
         raise InputError("a pack must have at least one map")
