@@ -41,6 +41,7 @@ from extension import (
     positions,
     visitor,
 )
+from geoelastic.bench import packs
 from geoelastic.mechanism.geox_mechanism import load_mechanism
 from geoelastic.mechanism.sticky import Sticky
 from geoelastic.packs import make_pack, read_catalogue
@@ -593,6 +594,15 @@ def test_everything_is_deleted(playwright: Playwright, site: Site, profile: Path
         assert one.kept().get("key") != kept["key"]
         assert "settings" not in one.kept()
         assert one.asked(site.home) == ["error", 2]
+
+
+def test_how_maps_of_a_pack_open_can_be_measured(profile: Path) -> None:
+    rows = packs.run(map_file=str(vectors.SHARP))["rows"]
+    assert [row["locations"] for row in rows] == [load_mechanism(vectors.SHARP).metric.n] * 2  # one district is all
+    for row in rows:
+        assert 0 < row["opening, ms"] <= row["first report, ms"] + 10_000
+        assert row["kB"] / 1e3 < row["kept, MB"] < row["memory, MB"]
+        assert row["report, ms"] > 0
 
 
 if MORE:  # not skipped elsewhere, but not there: a skipped test of a browser is a failure in CI
