@@ -22,8 +22,6 @@ import numpy as np
 
 from ..metric import AnyMetric
 
-__all__ = ["EXTENSION", "SITES_ASK", "browser", "built", "extension_page", "places_by_mass", "site", "start"]
-
 EXTENSION = Path(__file__).parents[3] / "extension"
 _FLAGS = (
     "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-dev-shm-usage",

@@ -23,8 +23,6 @@ from ..progress import progress_bar
 from ._device import SITES_ASK, browser, built, extension_page, places_by_mass, site, start
 from ._tools import markdown, synthetic_mass
 
-__all__ = ["run", "summary"]
-
 _SIDE_CELLS = 400
 _STARTS = 5
 _PLACES = 40

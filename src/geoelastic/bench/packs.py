@@ -29,8 +29,6 @@ from ..progress import progress_bar
 from ._device import EXTENSION, SITES_ASK, browser, built, extension_page, places_by_mass, site, start
 from ._tools import Timed, markdown, synthetic_mass, timed
 
-__all__ = ["run"]
-
 _SIDE_CELLS = 1000
 _SAMPLE = 3
 _PLACES = 20
