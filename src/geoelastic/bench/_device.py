@@ -18,9 +18,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from ..metric import AnyMetric
+from ..metric import Metric
+from ._tools import places_by_mass
 
 EXTENSION = Path(__file__).parents[3] / "extension"
 _FLAGS = (
@@ -46,12 +45,9 @@ def built() -> bool:
     return True
 
 
-def places_by_mass(metric: AnyMetric, count: int) -> list[list[float]]:
+def asked_from(metric: Metric, count: int) -> list[list[float]]:
     """(lat, lon) of locations that can be hidden, drawn by mass."""
-    whole = metric.whole()
-    chances = np.where(whole.secret, whole.mass, 0)
-    chosen = np.random.default_rng(1).choice(whole.n, size=count, p=chances / chances.sum(), replace=False)
-    return [[float(value) for value in whole.latlon(int(i))] for i in chosen]
+    return [[float(value) for value in metric.latlon(int(i))] for i in places_by_mass(metric, count, seed=1)]
 
 
 @contextmanager
