@@ -23,7 +23,7 @@ from geoelastic.figures.draw import draw_picture, new_figure
 from geoelastic.figures.page import picture_page
 from geoelastic.figures.picture import Picture
 from geoelastic.figures.save import write_geotiff
-from geoelastic.sources.streams.track import track_in
+from geoelastic.sources.traces.table_traces import track_in
 from maps import small_metric
 
 

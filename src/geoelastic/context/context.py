@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import ByteArray, IndexArray
+from ..arrays import ByteArray, IndexArray, Locked
 from ..errors import FileError
 from ..store import schema
 
@@ -33,17 +33,13 @@ class Name(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Context:
+class Context(Locked):
     """`begins`: at the first corner of each line what it is, by its number in `KINDS`, and 0 at its others."""
 
     begins: ByteArray
     x: IndexArray
     y: IndexArray
     names: tuple[Name, ...] = ()
-
-    def __post_init__(self) -> None:
-        for array in (self.begins, self.x, self.y):
-            array.setflags(write=False)
 
     def __repr__(self) -> str:
         return f"Context({np.count_nonzero(self.begins)} lines of {self.x.size} corners, {len(self.names)} names)"

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..arrays import FloatArray, IntArray
+from ..arrays import FloatArray, IntArray, Locked
 from ..errors import InputError, require_count
 from ..sources.traces import Trace
 
@@ -112,7 +112,7 @@ def jump_measure(
 
 
 @dataclass(frozen=True, eq=False)
-class Release:
+class Release(Locked):
     """One released location a tick of the public clock, and a cell of it as a place.
 
     `fence`: the number of the fence at ticks spent in one (0: none); fenced ticks cost nothing. `outside_steps`: the
@@ -126,10 +126,6 @@ class Release:
     lon: FloatArray
     fence: IntArray
     seeded: bool = False
-
-    def __post_init__(self) -> None:
-        for array in (self.location, self.lat, self.lon, self.fence):
-            array.setflags(write=False)
 
     def __len__(self) -> int:
         return int(self.location.size)
