@@ -26,6 +26,8 @@ from ..levels import UNREACHABLE
 from .graph import Graph
 from .measures import measure_digest
 
+__all__ = ["Blocks", "OnePart", "Part", "Parts", "reach_of", "require_reach"]
+
 
 @dataclass(frozen=True, eq=False)
 class Blocks:

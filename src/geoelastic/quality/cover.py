@@ -12,6 +12,8 @@ from ..arrays import FloatArray, IntArray
 from ..locations import Grid
 from ..sources.features import Areas, Features
 
+__all__ = ["Shares", "share_features"]
+
 #: an area whose share of a cell is below this many cells' area is taken not to touch it: rounding, not geography
 _LEAST_CELLS = 1e-9
 

@@ -17,6 +17,8 @@ from ..arrays import FloatArray, IntArray
 from ..errors import InputError
 from .recipe import Cap, Diversity, Sensitive
 
+__all__ = ["Amounts", "apply_cap", "apply_prior", "apply_sensitive", "hill_numbers", "spread", "sum_with_diversity"]
+
 
 @dataclass(frozen=True, eq=False)
 class Amounts:

@@ -13,6 +13,8 @@ import shapely
 from ..arrays import FloatArray, IntArray
 from .features import Areas, Bounds, Features, TagRule, in_bounds, polygons_only, ranges
 
+__all__ = ["BAD_OUTLINE", "Collector", "parse_levels"]
+
 BAD_OUTLINE = "an outline that crosses itself or encloses nothing"
 _CHUNK = 20_000
 

@@ -15,6 +15,8 @@ from ._collect import BAD_OUTLINE, Collector
 from ._opl import Located, located, tag_sets
 from .features import ranges
 
+__all__ = ["EDGE_LOST", "EDGE_PART", "OPEN_WAY", "Objects"]
+
 EDGE_PART = "cut by the extract's edge, kept in part"
 EDGE_LOST = "cut by the extract's edge, left out"
 OPEN_WAY = "a line, not an area"

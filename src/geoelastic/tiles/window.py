@@ -18,6 +18,11 @@ from ..metric.graph import Graph
 from .store import Columns, TileStore
 from .tiling import Box, TilePlan, Tiling
 
+__all__ = [
+    "Files", "Window", "between", "box_grid", "fence_of", "graph_of", "later_arcs", "misfit", "pack_rows", "place_of",
+    "read_cells", "read_columns", "read_rises", "read_scales", "read_window", "slopes", "tile_leaves", "unpack_rows",
+]  # fmt: skip
+
 #: Set on the first neighbour of each location; the lower bits are the slot of the neighbour's tile.
 ROW_START = 0x80
 #: Files by tile number.
