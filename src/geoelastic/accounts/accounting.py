@@ -21,11 +21,6 @@ import numpy.typing as npt
 from ..arrays import FloatArray
 from ..errors import InputError, require_nonnegative, require_positive
 
-__all__ = [
-    "DELTA", "HALF", "Cost", "best_costs", "cost", "level_of_widths", "level_within", "reports_within", "rho",
-    "rho_to_epsilon",
-]  # fmt: skip
-
 #: The default probability with which the concentrated bound may fail.
 DELTA = 1e-6
 

@@ -19,8 +19,6 @@ from ..arrays import FloatArray
 from ..errors import InputError, MissingExtraError, require_count, require_positive
 from ..sources.traces import EARTH_RADIUS_M, Trace, haversine_m
 
-__all__ = ["Place", "Stay", "find_places", "find_stays", "local_clock", "weighted_median"]
-
 #: Local hours. Sun time may be two hours off the clock, so both windows keep away from the hours at which people move.
 _NIGHT = (23, 30)  # 23:00 to 06:00 of the next day
 _WORK = (9, 17)

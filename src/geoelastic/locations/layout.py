@@ -22,8 +22,6 @@ from ..errors import InputError
 from . import around
 from .grid import Grid
 
-__all__ = ["Locations", "adaptive", "from_exponents", "split", "uniform"]
-
 
 @dataclass(frozen=True, eq=False)
 class Locations(Locked):

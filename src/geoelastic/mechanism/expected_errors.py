@@ -16,8 +16,6 @@ from ..progress import progress_bar
 if TYPE_CHECKING:
     from .elastic import ElasticMechanism
 
-__all__ = ["expected_errors", "weight_tables", "weight_totals"]
-
 QUANTILES = (0.5, 0.9, 0.95)
 #: Quantiles are read off a histogram of this many bins over half the map's diagonal; they are right to one bin.
 _BINS = 256

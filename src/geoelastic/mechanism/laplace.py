@@ -29,8 +29,6 @@ from ..randomness import RandomSource, SystemRandom
 from ..reports.locate import as_degrees
 from ..shown import Card
 
-__all__ = ["LOCATION_GUARD_LEVELS_M", "GridLaplace", "PlanarLaplace", "corrected_epsilon"]
-
 #: Expected errors of Location Guard's three levels: it draws with epsilon = 2 / radius, whose mean radius is that
 #: radius.
 LOCATION_GUARD_LEVELS_M = {"low": 200.0, "medium": 500.0, "high": 2000.0}

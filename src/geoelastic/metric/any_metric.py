@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from .metric import Metric, People
     from .part import Parts
 
-__all__ = ["AnyMetric", "AnyRelief"]
-
 
 class AnyRelief(Protocol):
     """What is known of a metric's heights without reading them; `whole` has the heights themselves."""

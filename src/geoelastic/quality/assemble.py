@@ -20,8 +20,6 @@ from .quality import Quality
 from .recipe import DEFAULT_FLOOR, Hours, Layer, Recipe, open_factor
 from .score import Amounts, apply_cap, apply_prior, apply_sensitive, spread, sum_with_diversity
 
-__all__ = ["FeatureBatch", "as_prior", "assemble", "count_classes", "grid_sum", "most_frequent", "stated_date"]
-
 _MOST_CLASSES = 60
 _WHOLE = 1 - 1e-9
 

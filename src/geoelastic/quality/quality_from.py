@@ -24,11 +24,6 @@ from .recipe import Hours, Layer, Recipe
 from .recipe_file import load_recipe
 from .synthetic import synthetic_quality
 
-__all__ = [
-    "quality_from_osm", "quality_from_points", "quality_from_polygons", "quality_from_postgis", "quality_from_raster",
-    "quality_from_source",
-]  # fmt: skip
-
 DEFAULT_CELL_M = 100.0
 
 

@@ -32,8 +32,6 @@ from .meter import Board, Meter
 from .models import ERRORS, Description, Extracts, Health, Metrics, OnePlace, Problem, Reports, SanitizeRequest
 from .service_page import demo_site_assets, page_assets
 
-__all__ = ["LOCAL_HOSTS", "Settings", "create_app"]
-
 _CODES = {401: "unauthorized", 404: "not_found", 405: "method_not_allowed", 413: "too_large", 503: "busy"}
 _FIELDS = frozenset(["lat", "lon", "metric", "points"])
 #: The names of this machine for itself.

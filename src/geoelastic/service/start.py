@@ -18,8 +18,6 @@ from .meter import Board
 from .registry import publish
 from .workers import require_workers, run_workers
 
-__all__ = ["make_server", "read_token", "serve"]
-
 TOKEN_VARIABLE = "GEOELASTIC_TOKEN"
 _LOCAL = ("127.0.0.1", "::1", "localhost")
 _EVERYWHERE = ("0.0.0.0", "::")

@@ -25,8 +25,6 @@ from ._collect import Collector
 from ._opl import LOCATED
 from .osm_objects import EDGE_PART, Objects
 
-__all__ = ["BROKEN", "NOT_AREA", "OsmPasses", "closed_area", "load_osmium"]
-
 NOT_AREA = "a relation that is not an area"
 BROKEN = "a multipolygon that is cut by the extract's edge or broken"
 

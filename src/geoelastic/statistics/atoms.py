@@ -18,8 +18,6 @@ from ..store.digest import digest
 from .information import sums
 from .zones import LARGEST_PIECE, Zones, leaf_zones
 
-__all__ = ["FINE_ATOMS", "Atoms", "entries_of", "make_atoms"]
-
 #: Atoms besides the zones themselves: enough to follow what is inside a zone of some kilometres.
 FINE_ATOMS = 1500
 

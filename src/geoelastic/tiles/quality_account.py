@@ -20,8 +20,6 @@ from ..quality.recipe import Recipe
 from ..sources.features import Features
 from .tiling import Tiling
 
-__all__ = ["account_of_part", "account_of_whole"]
-
 _WHOLE = 1 - 1e-9
 
 

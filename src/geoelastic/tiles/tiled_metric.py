@@ -47,8 +47,6 @@ from .window import (
     tile_leaves,
 )
 
-__all__ = ["TiledMetric", "is_tiled", "open_tiles"]
-
 #: Tiles whose locations are kept at hand.
 _LEAVES_KEPT = 64
 
