@@ -30,8 +30,12 @@ def built(name: str, side: int) -> Any:
     return ge.build_metric(ge.mass_from_quality(synthetic_quality(name, rows=side, cols=side)))
 
 
-def plain(axes: Any, title: str) -> None:
+def titled(axes: Any, title: str) -> None:
     axes.set_title(title, loc="left", fontsize=10, fontweight="bold", color=INK)
+
+
+def plain(axes: Any, title: str) -> None:
+    titled(axes, title)
     axes.grid(color="#e1e4e8", linewidth=0.6)
     axes.set_axisbelow(True)
     for side in ("top", "right"):
@@ -68,7 +72,7 @@ def guarantee(metric: Any) -> bytes:
         held = [metric.mass[distance <= level].sum() for level in levels]
         crowd.plot(levels, held, color=colour, lw=2)
     where.set_xlabel("km")
-    where.set_title("Within one level (ln 6): the same crowd, not the same radius", loc="left", fontsize=10, fontweight="bold", color=INK)
+    titled(where, "Within one level (ln 6): the same crowd")
     crowd.plot(levels, (levels / LN2) ** 2, ":", color=INK, lw=1.6, label="required: (l / ln 2)²")
     crowd.set_xlabel("level l")
     crowd.set_ylabel("mass within l of the place")
