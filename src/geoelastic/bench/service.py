@@ -307,12 +307,12 @@ def _load_rows(
 
 
 def _address(log: Path) -> str:
-    for _ in range(600):
+    for _ in range(1800):
         found = re.search(r"http://\S+", log.read_text(encoding="utf-8"))
         if found:
             return found[0]
         time.sleep(0.1)
-    raise AssertionError("the service did not start within a minute")
+    raise AssertionError("the service did not start within three minutes")
 
 
 def _family(pid: int) -> list[int]:
