@@ -196,7 +196,7 @@ def _steady(path: Path, places: Path, seconds: int, workers: int) -> list[dict[s
 def at_pace(address: str, bodies: list[bytes], rate: int, count: int) -> list[float]:
     """The seconds that reports take, each from when it is due: one every 1 / rate seconds, whether or not others have
     come back. (A load that waits for answers asks less while the service is slow, and does not see it.) One thread and
-    plain sockets, since it shares the cores with the service: a twentieth of what a report costs there."""
+    plain sockets, since it shares the cores with the service: a fourteenth of what a report costs there."""
     where = urlsplit(address)
     times: list[float] = []
     with ExitStack() as stack:
