@@ -93,8 +93,8 @@ def create_app(published: Mapping[str, Published], settings: Settings | None = N
     app.state.published, app.state.settings, app.state.meter = dict(published), settings, Meter()
     app.state.board, app.state.place = Board(1), 0  # `run` sets others where several processes answer
     _add_errors(app)
+    _add_sanitize(app)  # routes are tried in this order, and this one is asked for most
     _add_metrics(app)
-    _add_sanitize(app)
     assets = page_assets() | (demo_site_assets() if settings.demo_site else {})
     _add_page(app, assets)
     files = _add_pack(app, settings.pack) if settings.pack is not None else []
