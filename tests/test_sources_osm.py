@@ -13,8 +13,8 @@ import pytest
 
 import geoelastic as ge
 from geoelastic.errors import FileError, InputError
-from geoelastic.quality.cover import share_features
-from geoelastic.sources import osm, osm_objects, osm_passes
+from geoelastic.quality.score import share_features
+from geoelastic.sources import _collect, osm, osm_passes
 from geoelastic.sources._collect import BAD_OUTLINE
 from geoelastic.sources.features import Features, TagRule
 
@@ -122,10 +122,10 @@ def test_what_is_left_out_is_named_one_by_one(tmp_path: Path) -> None:
     objects = features.info["objects"]
     assert objects == {
         osm_passes.NOT_AREA: ("relation/1",),
-        osm_objects.OPEN_WAY: ("way/1", "way/2"),
+        _collect.OPEN_WAY: ("way/1", "way/2"),
         BAD_OUTLINE: ("way/4", "way/3"),  # a line there and back, found at once; one that crosses itself, found later
-        osm_objects.EDGE_PART: ("way/5", "relation/3"),
-        osm_objects.EDGE_LOST: ("way/6", "way/7"),
+        _collect.EDGE_PART: ("way/5", "relation/3"),
+        _collect.EDGE_LOST: ("way/6", "way/7"),
         osm_passes.BROKEN: ("relation/2", "relation/4", "relation/5"),
     }
     assert features.dropped[BAD_OUTLINE] == 2  # way/4 is a line there and back, way/3 crosses itself

@@ -90,9 +90,7 @@ _GROUPS = {
 )
 @click.option("--resume/--no-resume", default=True, help="With --tile, resume what an earlier run left.")
 @click.option(
-    "--sharpen/--no-sharpen",
-    default=True,
-    help="Let reports by mass use nearly all of each distance [default: yes].",
+    "--sharpen/--no-sharpen", default=True, help="Let reports by mass use nearly all of each distance [default: yes]."
 )
 @click.option(
     "--context/--no-context",
