@@ -21,9 +21,9 @@ from geoelastic.sources.features import Features, TagRule
 PAPER = [[TagRule("amenity"), TagRule("shop")], [TagRule("building")]]
 
 
-def opl(folder: Path, text: str, name: str = "map.opl") -> Path:
+def opl(folder: Path, *texts: str, name: str = "map.opl") -> Path:
     path = folder / name
-    lines = [line.strip() for line in text.strip().splitlines()]
+    lines = [line.strip() for text in texts for line in text.strip().splitlines()]
     path.write_text("\n".join(line for line in lines if line) + "\n", encoding="utf-8")
     return path
 
@@ -43,8 +43,8 @@ SQUARE = """
 def test_nodes_ways_and_relations_alike(tmp_path: Path) -> None:
     path = opl(
         tmp_path,
-        SQUARE
-        + """
+        SQUARE,
+        """
         n5 v1 x0.0013 y0.0013
         n6 v1 x0.0016 y0.0013
         n7 v1 x0.0016 y0.0016
@@ -77,8 +77,8 @@ def test_nodes_ways_and_relations_alike(tmp_path: Path) -> None:
 def test_a_rule_chooses_values_and_geometry(tmp_path: Path) -> None:
     path = opl(
         tmp_path,
-        SQUARE
-        + """
+        SQUARE,
+        """
         n20 v1 x0.003 y0.003 Tamenity=cafe
         n21 v1 x0.003 y0.003 Tamenity=bench
         w1 v1 Tamenity=cafe Nn1,n2,n3,n4,n1
@@ -96,8 +96,8 @@ def test_a_rule_chooses_values_and_geometry(tmp_path: Path) -> None:
 def test_what_is_left_out_is_named_one_by_one(tmp_path: Path) -> None:
     path = opl(
         tmp_path,
-        SQUARE
-        + """
+        SQUARE,
+        """
         n5 v1 x0.0025 y0.0015
         n9 v1 x0.0015 y0.0022
         w1 v1 Tbuilding=yes Nn1,n2,n3,n4
@@ -250,7 +250,7 @@ def test_opening_hours_by_day_and_night(tmp_path: Path) -> None:
 
 
 def test_helpful_when_things_are_wrong(tmp_path: Path) -> None:
-    roads = opl(tmp_path, "n1 v1 x0 y0\nn2 v1 x0.01 y0.01\nw1 v1 Thighway=primary Nn1,n2\n", "roads.opl")
+    roads = opl(tmp_path, "n1 v1 x0 y0\nn2 v1 x0.01 y0.01\nw1 v1 Thighway=primary Nn1,n2\n", name="roads.opl")
     with pytest.raises(InputError, match=r"roads\.opl: nothing that recipe 'default' counts.*roads only"):
         ge.quality_from_osm(roads, ge.Area.around(0, 0, size_km=3))
     with pytest.raises(InputError, match="nothing in it that counts"):
