@@ -11,8 +11,8 @@ import pytest
 from scipy import sparse
 
 from geoelastic.bench import peers
-from geoelastic.bench._peer import Peer, PeerProcess, environment
 from geoelastic.bench._tools import synthetic_mass
+from geoelastic.bench.peers import Peer, PeerProcess, environment
 from geoelastic.errors import GeoelasticError
 from geoelastic.evaluation.adversary import euclidean_error
 from geoelastic.evaluation.channel import Outputs, channel_from_matrix

@@ -24,7 +24,7 @@ from geoelastic import _kernels as kernels
 from geoelastic.cli import main
 from geoelastic.cli._describe import describe
 from geoelastic.context import Name
-from geoelastic.context.simplify import context_of
+from geoelastic.context.shores import context_of
 from geoelastic.errors import FileError, FrameError, InputError, OutsideError
 from geoelastic.judge import checkup
 from geoelastic.levels import units_to_mass

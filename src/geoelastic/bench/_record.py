@@ -24,8 +24,6 @@ from typing import Any
 from ..errors import FileError
 from ..store.atomic import write_bytes
 
-__all__ = ["circumstances", "is_recorded", "keep", "read_record", "stopwatch"]
-
 #: What figures depend on besides our own code.
 _PACKAGES = ("geoelastic", "numpy", "scipy", "numba", "pyarrow")
 _REQUIRED = {"command": str, "date": str, "commit": str, "machine": dict, "versions": dict}

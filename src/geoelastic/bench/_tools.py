@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from ..arrays import IntArray
 from ..errors import InputError
 from ..evaluation.real_maps import RealData
 from ..evaluation.study_stages import Stages
@@ -25,11 +27,6 @@ from ..mechanism import ElasticMechanism
 from ..metric import AnyMetric, build_metric
 from ..opening import load
 from ..quality import synthetic_quality
-
-__all__ = [
-    "Spawned", "Timed", "chosen_map", "data_folder", "markdown", "peak_gb", "spawn", "synthetic_mass", "timed",
-    "warm_up",
-]  # fmt: skip
 
 Value = TypeVar("Value")
 #: greater Paris, as in the paper
@@ -90,10 +87,23 @@ def chosen_map(
         return load(map_file)
     if real is None:
         return build_metric(synthetic_mass(made_up, side))
-    with tempfile.TemporaryDirectory() as scratch:
-        source = RealData(data_folder(), Stages(Path(folder or scratch) / "stages"))
+    with kept_in(folder) as place:
+        source = RealData(data_folder(), Stages(Path(place) / "stages"))
         source.require(("homes", "restaurants", "venues", "paris") if real == "paris" else (real,))
         return load(source.paris(PARIS_KM) if real == "paris" else source.vancouver()).whole()
+
+
+def kept_in(folder: str | None) -> AbstractContextManager[str]:
+    """A folder to keep what was built in, or one that is gone afterwards."""
+    return tempfile.TemporaryDirectory() if folder is None else nullcontext(folder)
+
+
+def places_by_mass(metric: AnyMetric, count: int, *, seed: int, again: bool = False) -> IntArray:
+    """Locations that can be secrets, drawn by mass; each at most once, unless `again`."""
+    weights = np.where(metric.secret, metric.mass, 0)
+    rng = np.random.Generator(np.random.PCG64(seed))
+    count = count if again else min(count, int(np.count_nonzero(weights)))
+    return rng.choice(weights.size, size=count, replace=again, p=weights / weights.sum())
 
 
 def peak_gb() -> float:

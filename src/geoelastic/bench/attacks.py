@@ -18,8 +18,6 @@ from ..metric import build_metric
 from ..progress import progress_bar
 from ._tools import chosen_map, markdown, warm_up
 
-__all__ = ["run"]
-
 RECORDED = {"real": True}
 _SIDE_CELLS = 90
 _HOME_KM = 3.0

@@ -13,13 +13,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..opening import load
 from ..progress import progress_bar
-from ._tools import Spawned, markdown, spawn
-
-__all__ = ["run", "summary"]
+from ._tools import Spawned, markdown, places_by_mass, spawn
 
 PLACES = 17_496
 
@@ -92,7 +88,6 @@ def _built(path: Path) -> dict[str, Any]:
 
 def _write_places(metric: Path, table: Path, places: int) -> None:
     found = load(metric)
-    weights = np.where(found.secret, found.mass, 0)
-    chosen = np.random.Generator(np.random.PCG64(1)).choice(found.n, size=places, p=weights / weights.sum())
+    chosen = places_by_mass(found, places, seed=1, again=True)
     lines = [f"{lat!r},{lon!r}" for lat, lon in (found.latlon(int(i)) for i in chosen)]
     table.write_text("\n".join(["lat,lon", *lines]), encoding="ascii")

@@ -19,9 +19,7 @@ from ..mechanism import ElasticMechanism
 from ..metric import Metric, build_metric
 from ..metric.sharpen import sharpen
 from ..progress import progress_bar
-from ._tools import markdown, synthetic_mass, timed, warm_up
-
-__all__ = ["run", "summary"]
+from ._tools import markdown, places_by_mass, synthetic_mass, timed, warm_up
 
 OUTPUTS = ("uniform", "mass^0.5", "mass", "mass^1.5", "mass^2", "mass^3")
 SHARPENED = ("mass",)
@@ -32,9 +30,7 @@ def run(*, progress: bool = False, side: int = 750, sharpened: Sequence[str] = S
     """One row an output measure, and one more for each that is sharpened."""
     warm_up()
     metric = build_metric(synthetic_mass("paris", side), sharpen=False)
-    rng = np.random.Generator(np.random.PCG64(7))
-    weights = np.where(metric.secret, metric.mass, 0)
-    places = np.sort(rng.choice(metric.n, size=min(_PLACES, metric.n), replace=False, p=weights / weights.sum()))
+    places = np.sort(places_by_mass(metric, _PLACES, seed=7))
     density = metric.mass[places] / metric.locations.area_cells[places]
     suburb = density <= np.median(density)
     rows: list[dict[str, Any]] = []

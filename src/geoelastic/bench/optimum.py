@@ -25,8 +25,6 @@ from ..metric import AnyMetric
 from ..progress import progress_bar
 from ._tools import chosen_map, markdown, warm_up
 
-__all__ = ["gap_parts", "gap_rows", "run", "summary"]
-
 RECORDED = {"real": True}
 #: Without a map: the middle of a made-up Paris.
 _SIDE_CELLS = 150

@@ -23,8 +23,6 @@ from ..metric import Metric, build_metric
 from ..progress import progress_bar
 from ._tools import markdown, synthetic_mass, timed, warm_up
 
-__all__ = ["run", "summary"]
-
 SOURCES = 1000
 _BLOCK, _RUNS = 50, 3
 

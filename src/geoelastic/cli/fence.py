@@ -81,7 +81,7 @@ def attack(traces: tuple[str, ...], **options: Any) -> dict[str, Any]:
     workplaces found in them; without, those of made-up commuters. Exit 1 if the fences are not at least three
     times harder.
     """
-    from ..evaluation.fence_attack_study import attack_request
+    from ..evaluation.fence_attack import attack_request
 
     return attack_request(traces, **options)
 

@@ -78,6 +78,6 @@ def map_(file: str, at: tuple[float, float], output: str, level: float, delta: f
     """Draw, on the map of FILE, the places that somebody who has seen all reports can still not tell from yours by more
     than a level.
     """
-    from ..figures.ledger_map import ledger_map_request
+    from ..figures.picture_request import ledger_map_request
 
     return ledger_map_request(file, at, output, level=level, delta=delta, **count)

@@ -15,10 +15,6 @@ from ..arrays import ByteArray, IndexArray, Locked
 from ..errors import FileError
 from ..store import schema
 
-__all__ = [
-    "CORNERS", "KINDS", "NAMES", "TEXT", "Context", "Name", "context_from_parts", "context_to_parts",
-]  # fmt: skip
-
 #: What a line is, by its number; of water it is a ring, and all its rings are filled together by the even-odd rule.
 KINDS = ("", "water", "river", "coast", "road", "street")
 #: Corners and names that a map may have, letters of a name, and ranks: 0 is a city, 3 a neighbourhood.

@@ -18,12 +18,8 @@ from ..progress import progress_bar
 from ..randomness import RandomSource
 from ..sources.streams import SEEDED_COLUMN, Batch, Layout, write_stream
 from ..sources.traces import Trace, read_traces
-from .clock import Clock
-from .habit import Habit
 from .mechanism import TraceMechanism
-from .release import Release
-
-__all__ = ["charge", "read_habits", "release_file", "write_releases"]
+from .release import Clock, Habit, Release
 
 #: A released place is the centre of a cell; files have places to 1e-6 degrees or better.
 _CENTRE_M = 1.0
