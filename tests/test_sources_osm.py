@@ -97,9 +97,9 @@ def test_what_is_left_out_is_named_one_by_one(tmp_path: Path) -> None:
     path = opl(
         tmp_path,
         SQUARE,
+        "n5 v1 x0.0025 y0.0015",
+        "n9 v1 x0.0015 y0.0022",
         """
-        n5 v1 x0.0025 y0.0015
-        n9 v1 x0.0015 y0.0022
         w1 v1 Tbuilding=yes Nn1,n2,n3,n4
         w2 v1 Tbuilding=yes,area=no Nn1,n2,n3,n4,n1
         w3 v1 Tbuilding=yes Nn1,n3,n2,n4,n1

@@ -44,13 +44,13 @@ class Cost:
     concentrated: float
     delta: float
 
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"best": self.best, "bound": self.bound}
+
     @property
     def best(self) -> float:
         """The smaller of the two; each of them holds."""
         return min(self.pure, self.concentrated)
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"best": self.best, "bound": self.bound}
 
     @property
     def bound(self) -> str:

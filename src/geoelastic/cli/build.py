@@ -93,10 +93,9 @@ _GROUPS = {
     "--sharpen/--no-sharpen", default=True, help="Let reports by mass use nearly all of each distance [default: yes]."
 )
 @click.option(
-    "--context/--no-context",
-    default=True,
+    "--context/--no-context", default=True,
     help="Keep the extract's water, main roads and names to draw under maps [default: yes].",
-)
+)  # fmt: skip
 @click.option("-o", "--output", required=True, metavar="OUT", help="The .geoelastic file to write.")
 def command(output: str, resume: bool, **options: Any) -> dict[str, Any]:
     """Build a metric from SOURCE, check it at every location, sharpen it, and write it to OUT.
