@@ -93,12 +93,11 @@ def summary(rows: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
         mean = ", ".join(f"{row['mean_error_percent']}" for row in seams)
         found = f"mean {mean} %, at most {max(row['largest_percent'] for row in seams)} % at any place"
         lines.append(("errors at the seams of tiles", "within 3 % of a build in one piece", found))
-    lines += [
+    return lines + [
         (f"a table of {row['table_rows']:,} rows, in tiles / in one piece", "2",
          f"{row['cpu_ratio']} ({row['in_tiles_cpu_s']} and {row['one_piece_cpu_s']} s of processor time)")
         for row in rows if "table_rows" in row
     ]  # fmt: skip
-    return lines
 
 
 def _sizes(

@@ -21,9 +21,8 @@ import shapely
 
 from ..errors import FileError, MissingExtraError
 from ..progress import Bar
-from ._collect import Collector
+from ._collect import EDGE_PART, Collector, Objects
 from ._opl import LOCATED
-from .osm_objects import EDGE_PART, Objects
 
 NOT_AREA = "a relation that is not an area"
 BROKEN = "a multipolygon that is cut by the extract's edge or broken"

@@ -15,8 +15,8 @@ import numpy as np
 from ..arrays import FloatArray, IntArray
 from ..locations import Grid
 from ..quality.assemble import FeatureBatch, count_classes, most_frequent, stated_date
-from ..quality.cover import share_features
 from ..quality.recipe import Recipe
+from ..quality.score import share_features
 from ..sources.features import Features
 from .tiling import Tiling
 
