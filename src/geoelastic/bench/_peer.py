@@ -69,8 +69,9 @@ class PeerProcess:
     """A running peer, as the audit calls one: `sanitize` and `sanitize_many`. Its randomness is its own."""
 
     def __init__(self, python: str, peer: Peer, *, epsilon: float, error_m: float) -> None:
+        # -I: neither our modules beside the worker (`statistics`, say) nor PYTHONPATH stand before the library's own
         self._process = subprocess.Popen(
-            [python, str(_WORKER), peer.worker, repr(epsilon), repr(error_m)],
+            [python, "-I", str(_WORKER), peer.worker, repr(epsilon), repr(error_m)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
         )  # fmt: skip
         told = self._read()

@@ -3,50 +3,42 @@
 
 Places are drawn by mass, which is also the adversary's prior; the adversary knows the mechanism and guesses, of these
 places, the one with the least expected distance. Errors in metres; `suburb`: the half of the places with less density.
-`seconds`: what sharpening took, once a map.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..arrays import FloatArray
 from ..mechanism import ElasticMechanism
-from ..metric import Metric, build_metric
-from ..metric.sharpen import sharpen
+from ..metric import Metric
 from ..progress import progress_bar
-from ._tools import markdown, synthetic_mass, timed, warm_up
+from ._tools import markdown, synthetic_metric, warm_up
 
 __all__ = ["run", "summary"]
 
 OUTPUTS = ("uniform", "mass^0.5", "mass", "mass^1.5", "mass^2", "mass^3")
-SHARPENED = ("mass",)
 _PLACES = 400
 
 
-def run(*, progress: bool = False, side: int = 750, sharpened: Sequence[str] = SHARPENED) -> dict[str, Any]:
-    """One row an output measure, and one more for each that is sharpened."""
+def run(*, progress: bool = False, side: int = 750) -> dict[str, Any]:
+    """One row an output measure, and one more for the sharpened default."""
     warm_up()
-    metric = build_metric(synthetic_mass("paris", side), sharpen=False)
+    metric = synthetic_metric("paris", side, sharpened=False)
     rng = np.random.Generator(np.random.PCG64(7))
     weights = np.where(metric.secret, metric.mass, 0)
     places = np.sort(rng.choice(metric.n, size=min(_PLACES, metric.n), replace=False, p=weights / weights.sum()))
     density = metric.mass[places] / metric.locations.area_cells[places]
     suburb = density <= np.median(density)
     rows: list[dict[str, Any]] = []
-    with progress_bar("bench error", len(OUTPUTS) + len(sharpened), show=progress) as bar:
+    with progress_bar("bench error", len(OUTPUTS) + 1, show=progress) as bar:
         for output in OUTPUTS:
             bar.update(len(rows), note=output)
             rows.append({"output": output} | _row(metric, places, suburb, output))
-        for output in sharpened:
-            bar.update(len(rows), note=f"sharpening {output}")
-            sharp = timed(partial(sharpen, metric, output=output))
-            row = _row(sharp.value, places, suburb, output)
-            rows.append({"output": f"{output}, sharpened"} | row | {"seconds": round(sharp.wall_s, 1)})
+        bar.update(len(rows), note="sharpening")
+        rows.append({"output": "mass, sharpened"} | _row(synthetic_metric("paris", side), places, suburb, "mass"))
     base = rows[0]
     for row in rows:
         row["error_to_uniform"] = round(row["error_m"] / base["error_m"], 3)

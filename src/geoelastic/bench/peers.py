@@ -35,8 +35,9 @@ from ..mechanism import ElasticMechanism
 from ..metric import AnyMetric
 from ..progress import progress_bar
 from ..sources.checkins import read_checkins
+from ._maps import chosen_map
 from ._peer import PEERS, Peer, PeerProcess, environment
-from ._tools import chosen_map, data_folder, markdown, warm_up
+from ._tools import data_folder, markdown, warm_up
 
 __all__ = ["LossClaim", "peer_row", "run"]
 

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from ..mechanism import ElasticMechanism, SeededRandom
-from ..metric import build_metric, verify
+from ..metric import verify
 from ..metric.metric_file import metric_from_parts, metric_to_parts
 from ..progress import progress_bar
 from ..store import container_bytes
-from ._tools import markdown, peak_gb, synthetic_mass, timed, warm_up
+from ._tools import markdown, peak_gb, synthetic_metric, timed, warm_up
 
 __all__ = ["run", "summary"]
 
@@ -29,7 +29,7 @@ def run(*, progress: bool = False, side: int = 750) -> dict[str, Any]:
     warm_up()
     with progress_bar("bench report", 4, show=progress) as bar:
         bar.update(0, note="building")
-        metric = build_metric(synthetic_mass("paris", side))
+        metric = synthetic_metric("paris", side)
         bar.update(1, note="cold reports")
         mechanism = ElasticMechanism(metric)
         draw = np.random.Generator(np.random.PCG64(1))
