@@ -16,6 +16,7 @@ from geoelastic.bench import (
     client,
     commands,
     error,
+    fences,
     growth,
     limit,
     paths,
@@ -104,6 +105,18 @@ def test_carve() -> None:
     assert all(row["checked"] and row["edges_over"] == 0 and row["worst"] <= 1 for row in rows)
     assert all(row["inside"] > 0 for row in rows)
     assert carve.summary(rows)[0][2].endswith("3 of 3 certified and checked")
+
+
+def test_fences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A circle gives its centre away; a fence does not, and with a margin less than without."""
+    monkeypatch.setenv("GEOELASTIC_DATA", str(tmp_path))
+    found = fences.run(commuters=4)
+    best = {row["fence"]: row["median_m"] for row in found["rows"] if row["guess"] == "best"}
+    assert best["circle"] == 0
+    assert best["ours"] > best["ours, no margin"] > 10
+    assert found["parts"]["ours"] == f"{best['ours']} m"
+    assert f"made-up commuters, ours: {best['ours']} m" in fences.summary(found["rows"])[0][2]
+    assert "made-up commuters: ours, no margin" in found["text"]
 
 
 def test_tightness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

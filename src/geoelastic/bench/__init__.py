@@ -130,7 +130,7 @@ def write_docs(docs: str | Path) -> list[str]:
     return [path.as_posix() for path in write_pages(_folder(docs), bench_names(), _summaries())]
 
 
-def _run(name: str, progress: bool, given: Mapping[str, Any], docs: Path | None) -> dict[str, Any]:
+def _run(name: str, progress: bool, given: dict[str, Any], docs: Path | None) -> dict[str, Any]:
     module = _module(name)
     function = module.run
     known = signature(function).parameters

@@ -23,7 +23,15 @@ from ..sources.traces import Trace, read_traces
 from .commuters import synthetic_commuters
 from .fence_attack import ESTIMATORS, attack
 
-__all__ = ["attack_request", "compare_with_circle", "drawn_fences", "given_fences", "known_cases", "trace_cases"]
+__all__ = [
+    "Case",
+    "attack_request",
+    "compare_with_circle",
+    "drawn_fences",
+    "given_fences",
+    "known_cases",
+    "trace_cases",
+]
 
 #: Fixes are no better than this: a guess this near is as good as an exact one.
 _EXACT_M = 10.0
