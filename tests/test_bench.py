@@ -194,8 +194,9 @@ def test_report(monkeypatch: pytest.MonkeyPatch) -> None:
     assert rows["one cold report, median"] <= rows["one cold report, 95 %"]
 
 
-def test_commands(tmp_path: Path) -> None:
-    """Some places of one town: a few hundred locations."""
+def test_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some places of one town: a few hundred locations, and no data of the real Paris."""
+    monkeypatch.setenv("GEOELASTIC_DATA", str(tmp_path))
     source = tmp_path / "town.csv"
     step = 0.0015
     lines = [f"{48 + step * i},{2 + 1.5 * step * j},{5 + (i * j) % 7}" for i in range(20) for j in range(20)]
@@ -208,6 +209,9 @@ def test_commands(tmp_path: Path) -> None:
     assert table_row["reports_a_second"] > 0
     assert all(row["peak_MB"] > 50 and row["cpu_s"] > 0 for row in rows)
     assert len(commands.summary(rows)) == 3
+    paris = commands.summary([*rows, build_row])[1]
+    assert paris[0].startswith("default build of the real Paris")
+    assert f"{build_row['ratio_people']} over people" in paris[2]
 
 
 def test_client() -> None:

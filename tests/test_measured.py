@@ -24,8 +24,7 @@ from geoelastic.errors import FileError, InputError
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
-#: Numbers with a unit that a page states without the record: definitions, examples, settings, and what was measured
-#: before there was a record. A line a page; what is new here is no measurement.
+#: Numbers with a unit that a page states without the record, a line a page; its head says what belongs there.
 GIVEN_FILE = ROOT / "tests/given_figures.txt"
 _FIGURE = re.compile(r"\d[\d,.]*\d?\s?(?:%|(?:ms|s|min|minutes|hours|m|km|kB|MB|GB|times|reports|µs)\b)")
 
@@ -45,7 +44,8 @@ def test_the_page_of_measurements_is_the_record() -> None:
 
 
 def given_figures() -> dict[str, set[str]]:
-    lines = [line.partition(": ") for line in GIVEN_FILE.read_text(encoding="utf-8").splitlines()]
+    told = GIVEN_FILE.read_text(encoding="utf-8").splitlines()
+    lines = [line.partition(": ") for line in told if not line.startswith("#")]
     return {page: set(figures.split("; ")) for page, _, figures in lines}
 
 
@@ -61,6 +61,13 @@ def test_a_page_has_no_figure_that_is_neither_recorded_nor_given(page: Path) -> 
     recorded = own_figures((ROOT / "docs/measured.md").read_text(encoding="utf-8").replace("`", ""))
     new = found - recorded - given_figures().get(page.name, set())
     assert not new, f"mark the place (<!-- measured: NAME/PART -->), or, if nothing was measured, add to {GIVEN_FILE}"
+
+
+def test_nothing_is_given_that_no_page_says() -> None:
+    """What is gone from a page is gone from the list, so that it does not let the next one in."""
+    texts = {page.name: own_figures(page.read_text(encoding="utf-8")) for page in PAGES}
+    unused = {page: figures - texts[page] for page, figures in given_figures().items() if figures - texts[page]}
+    assert not unused, f"delete from {GIVEN_FILE}"
 
 
 def test_a_figure_without_a_record_is_seen() -> None:
