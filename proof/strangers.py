@@ -15,7 +15,7 @@ from pathlib import Path
 import geoelastic as ge
 from geoelastic.errors import GeoelasticError
 from geoelastic.judge import open_mechanism
-from geoelastic.judge.proved_checker import proved_check, verified_parts
+from geoelastic.judge.check import proved_check, verified_parts
 from geoelastic.mass import Custom
 
 VECTORS = Path(__file__).parents[1] / "client" / "test" / "hostile.json"

@@ -13,8 +13,8 @@ from scipy import stats
 import geoelastic as ge
 from geoelastic.errors import InputError
 from geoelastic.evaluation.audit import AuditResult, ElasticClaim, Finding, LaplaceClaim, audit, audit_table
-from geoelastic.evaluation.audit.loss import loss_bound
-from geoelastic.evaluation.audit.result import judge
+from geoelastic.evaluation.audit.auditor import loss_bound
+from geoelastic.evaluation.audit.findings import judge
 from geoelastic.mechanism.laplace import PlanarLaplace
 from geoelastic.mechanism.sticky import Sticky
 from geoelastic.randomness import SeededRandom

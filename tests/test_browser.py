@@ -22,7 +22,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 import geoelastic as ge
 import vectors
 from geoelastic.context import Name
-from geoelastic.context.simplify import context_of
+from geoelastic.context.shores import context_of
 from geoelastic.mechanism.geox_mechanism import load_mechanism, mechanism_bytes
 from geoelastic.service.bundle import client_dir
 from geoelastic.service.service_page import standalone_html

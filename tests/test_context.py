@@ -18,8 +18,7 @@ from geoelastic.cli import main
 from geoelastic.context import KINDS, Context, Name
 from geoelastic.context.context import CORNERS, NAMES
 from geoelastic.context.context_from_osm import read_context
-from geoelastic.context.shores import lake_faces, sea_faces
-from geoelastic.context.simplify import context_of, moved
+from geoelastic.context.shores import context_of, lake_faces, moved, sea_faces
 from geoelastic.errors import FileError
 from geoelastic.fences import disc
 from geoelastic.figures.draw import picture_png

@@ -18,8 +18,8 @@ from geoelastic.errors import InputError
 from geoelastic.evaluation import adversary
 from geoelastic.evaluation.adversary import binary_error, euclidean_error, loss_error, worst_case
 from geoelastic.evaluation.attacks import own_prior_error, repeated_reports
+from geoelastic.evaluation.baselines import laplace_channel
 from geoelastic.evaluation.channel import Channel, Outputs, channel_from_matrix
-from geoelastic.evaluation.laplace_channel import laplace_channel
 from geoelastic.evaluation.prior import Prior
 from geoelastic.locations import Grid
 

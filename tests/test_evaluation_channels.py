@@ -18,16 +18,18 @@ from scipy import sparse
 from geoelastic import _kernels as kernels
 from geoelastic.area import Area
 from geoelastic.errors import FileError, InputError
-from geoelastic.evaluation.baselines import density_snap_channel, grid_snap_channel, location_guard_channel
-from geoelastic.evaluation.channel import Outputs, channel_from_matrix
-from geoelastic.evaluation.laplace_channel import (
+from geoelastic.evaluation.baselines import (
     calibrate,
+    density_snap_channel,
+    grid_snap_channel,
     laplace_channel,
     laplace_epsilons,
     laplace_expected_m,
     laplace_miss,
+    location_guard_channel,
     rectangle_mass,
 )
+from geoelastic.evaluation.channel import Outputs, channel_from_matrix
 from geoelastic.evaluation.prior import Prior, prior_from_checkins
 from geoelastic.evaluation.study_areas import PAPER_AREAS, StudyArea, read_areas
 from geoelastic.evaluation.utility import expected_distance, measure_utility, weighted_quantiles

@@ -20,7 +20,8 @@ from geoelastic.cli import main
 from geoelastic.errors import FileError, InputError, OutsideError
 from geoelastic.evaluation import frontier
 from geoelastic.evaluation.adversary import binary_error, euclidean_error
-from geoelastic.evaluation.city_laws import by_density, four_laws, rate_of_error
+from geoelastic.evaluation.attacks import home_recovery
+from geoelastic.evaluation.baselines import laplace_channel, laplace_epsilons
 from geoelastic.evaluation.elastic_channel import (
     _distances,
     cells_in,
@@ -31,13 +32,12 @@ from geoelastic.evaluation.elastic_channel import (
     paper_channel,
     reporting_channel,
 )
-from geoelastic.evaluation.homes import home_recovery
-from geoelastic.evaluation.laplace_channel import laplace_channel, laplace_epsilons
+from geoelastic.evaluation.evaluate import TODAY, reproduce
+from geoelastic.evaluation.frontier import by_density, four_laws, rate_of_error
 from geoelastic.evaluation.paper_claims import judge_claims, judge_counts
 from geoelastic.evaluation.paper_run import elastic_as_run, laplace_as_run
 from geoelastic.evaluation.prior import Prior, prior_from_checkins
 from geoelastic.evaluation.real_maps import AS_IN_THE_PAPER
-from geoelastic.evaluation.reproduce import TODAY, reproduce
 from geoelastic.evaluation.study import AreaStudy, Study, five_numbers, run_study
 from geoelastic.evaluation.study_areas import PAPER_AREAS, StudyArea, read_areas
 from geoelastic.evaluation.study_stages import Stages, plain
@@ -323,16 +323,15 @@ def test_homes_on_a_small_map(metric: Any) -> None:
         home_recovery(metric, StudyArea("far", 40.0, 2.0, 2))
 
 
-@pytest.mark.parametrize("cut", [None, 2.0])
-def test_distances_found_together_are_those_found_alone(metric: Any, cut: float | None) -> None:
+def test_distances_found_together_are_those_found_alone(metric: Any) -> None:
     """More sources than share one search, in no order, some of them behind a fence."""
     fenced = metric.with_fences([disc(*ORIGIN, 250)])
     some = np.random.default_rng(2).permutation(fenced.n)[:300]
     assert (fenced.fence[some] > 0).any()
     seen = 0
-    for numbers, units in _distances(fenced, some, cut, workers=2):
+    for numbers, units in _distances(fenced, some, workers=2):
         for k, row in zip(numbers, units, strict=True):
-            assert np.array_equal(row, fenced.distance_units_from(int(some[k]), cut))
+            assert np.array_equal(row, fenced.distance_units_from(int(some[k])))
             seen += 1
     assert seen == len(some)
 
@@ -396,7 +395,7 @@ def test_tenths_hold_as_many_visits_each() -> None:
 
 def test_both_parts_of_a_reproduction(files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a small map in place of Paris: reports of both parts, from what is built as in the paper and by default."""
-    module = sys.modules["geoelastic.evaluation.reproduce"]
+    module = sys.modules["geoelastic.evaluation.evaluate"]
     plain_map = load(files / "map.geoelastic")
     built = []
 
@@ -447,7 +446,7 @@ def test_the_papers_figures_on_the_real_paris() -> None:
     paris = PAPER_AREAS[0]
     prior = prior_from_checkins(paris.cut(read_checkins(DATA / "checkins" / "gowalla_paris_30km.txt")), metric.grid)
     assert (prior.info["events"], prior.n_users) == (9_629, 1_138)
-    run = elastic_as_run(distance_table(metric, prior, cut=2 * metric.l_top), prior, paris)
+    run = elastic_as_run(distance_table(metric, prior), prior, paris)
     utility = measure_utility(run.utility, run.prior)
     epsilons = list(laplace_epsilons(utility).values())
     assert utility.expected_m == pytest.approx(2 / 0.001353, rel=0.05)

@@ -8,13 +8,15 @@ import pytest
 
 from geoelastic.area import Area
 from geoelastic.errors import InputError
-from geoelastic.evaluation.fence_attack import ESTIMATORS, attack, visible_endpoints
-from geoelastic.evaluation.fence_attack_study import (
+from geoelastic.evaluation.fence_attack import (
+    ESTIMATORS,
+    attack,
     compare_with_circle,
     drawn_fences,
     given_fences,
     known_cases,
     trace_cases,
+    visible_endpoints,
 )
 from geoelastic.fences.crowds import area_crowd
 from geoelastic.fences.places import Place

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from geoelastic.errors import InputError, MissingExtraError
 from geoelastic.evaluation.commuters import synthetic_commuters
-from geoelastic.fences.places import find_places, local_clock
-from geoelastic.fences.stays import Stay, find_stays, weighted_median
+from geoelastic.fences.places import Stay, find_places, find_stays, local_clock, weighted_median
 from geoelastic.sources.traces import Trace, haversine_m, read_traces
 
 GEOLIFE = Path(__file__).parents[2] / "shared" / "data" / "gps" / "geolife_sample_skmob.txt.gz"

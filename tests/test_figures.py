@@ -32,12 +32,11 @@ from geoelastic.figures import (
     save_picture,
     slack_map,
 )
-from geoelastic.figures.curves import compare_png
-from geoelastic.figures.draw import picture_png
+from geoelastic.figures.draw import compare_png, picture_png
+from geoelastic.figures.maps import sample_places
 from geoelastic.figures.page import picture_page, report_page
 from geoelastic.figures.picture import credit_of, edges_of
 from geoelastic.figures.picture_request import busiest_place, picture_of
-from geoelastic.figures.sample import sample_places
 from geoelastic.locations import Grid
 from geoelastic.metric import Metric, build_metric
 from geoelastic.randomness import SeededRandom

@@ -20,10 +20,10 @@ from geoelastic.errors import MissingExtraError
 from geoelastic.evaluation.study_report import _STYLE, _html_table
 from geoelastic.fences.suggest import numbered
 from geoelastic.figures.draw import draw_picture, new_figure
-from geoelastic.figures.geotiff import write_geotiff
 from geoelastic.figures.page import picture_page
 from geoelastic.figures.picture import Picture
-from geoelastic.sources.streams.track import track_in
+from geoelastic.figures.save import write_geotiff
+from geoelastic.sources.traces.table_traces import track_in
 from maps import small_metric
 
 

@@ -25,7 +25,7 @@ import shapely
 import geoelastic as ge
 from forging import NUMBERS, VALUES, chosen, require_private
 from geoelastic.context import Name
-from geoelastic.context.simplify import context_of
+from geoelastic.context.shores import context_of
 from geoelastic.errors import FileError, InputError
 from geoelastic.fences import cells_to_shape, disc
 from geoelastic.judge import verify

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from geoelastic.bench._tools import synthetic_mass
+from geoelastic.evaluation.attacks import home_prior, home_recovery
 from geoelastic.evaluation.elastic_channel import distance_table, elastic_channel, mechanism_channel, reporting_channel
 from geoelastic.evaluation.home_attacks import HomeScene, attack_rows
-from geoelastic.evaluation.homes import home_prior, home_recovery
 from geoelastic.evaluation.study_areas import StudyArea
 from geoelastic.evaluation.traces.trace_homes import HomeTicks
 from geoelastic.mechanism import ElasticMechanism

@@ -43,11 +43,14 @@ def test_types_of_arrays_are_named_in_one_place() -> None:
     assert [path.name for path in modules() if named.search(path.read_text(encoding="utf-8"))] == ["arrays.py"]
 
 
-def test_the_page_on_architecture_names_modules_that_are_there() -> None:
-    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+def test_pages_name_modules_that_are_there() -> None:
     packages = "|".join(path.name for path in SOURCE.iterdir() if path.is_dir() and path.name != "__pycache__")
-    for name in re.findall(rf"`((?:{packages})/\w+)(?:\.py)?`", text):
-        assert (SOURCE / f"{name}.py").is_file(), name
+    pages = [ROOT / "ARCHITECTURE.md", ROOT / "README.md", ROOT / "proof/README.md", *(ROOT / "docs").glob("*.md")]
+    for page in pages:
+        # outside ARCHITECTURE.md a name without its ending may be a folder of a user's
+        ending = r"(?:\.py)?" if page.name == "ARCHITECTURE.md" else r"\.py"
+        for name in re.findall(rf"`((?:{packages})/\w+){ending}`", page.read_text(encoding="utf-8")):
+            assert (SOURCE / f"{name}.py").is_file(), (page.name, name)
 
 
 def test_no_package_has_two_turns_on_a_way_through_the_house() -> None:

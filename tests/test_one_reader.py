@@ -21,7 +21,7 @@ from geoelastic.sources.checkins import read_checkins
 from geoelastic.sources.streams import open_stream
 from geoelastic.sources.streams.geojsonfile import read_features
 from geoelastic.sources.traces import read_traces
-from geoelastic.sources.vector import read_vector
+from geoelastic.sources.vector import SourceTable, read_vector
 from geoelastic.statistics.reports import read_reports
 
 PLACES = [(48.8567, 2.3487), (48.8571, 2.3521), (-33.92, 18.42)]
@@ -66,7 +66,7 @@ def by_stream(path: Path, **named: str) -> tuple[Any, Any]:
 
 
 def by_build(path: Path, **named: str) -> tuple[Any, Any]:
-    found = read_vector(path, **named)
+    found = read_vector(path, SourceTable(**named))
     return found.lat, found.lon
 
 

@@ -14,15 +14,14 @@ from scipy import sparse
 from geoelastic.errors import InputError
 from geoelastic.evaluation import study_stages as stages_module
 from geoelastic.evaluation.adversary import binary_error, euclidean_error
+from geoelastic.evaluation.baselines import boxed_laplace_channel, laplace_channel
 from geoelastic.evaluation.channel import Channel
 from geoelastic.evaluation.elastic_channel import (
     cells_in,
     distance_table,
-    elastic_channel,
     expected_errors,
     paper_channel,
 )
-from geoelastic.evaluation.laplace_channel import boxed_laplace_channel, laplace_channel
 from geoelastic.evaluation.paper_run import cell_prior, elastic_as_run, laplace_as_run
 from geoelastic.evaluation.prior import Prior
 from geoelastic.evaluation.study import judge
@@ -71,22 +70,9 @@ def test_cells_gather_their_places(metric: Any, prior: Prior) -> None:
         assert np.abs(prior.xy[inside] - merged.xy[k]).max() <= 50
 
 
-def test_a_cut_table_gives_the_same_channels(metric: Any, prior: Prior) -> None:
-    full, cut = distance_table(metric, prior), distance_table(metric, prior, cut=2 * metric.l_top)
-    assert len(cut.columns) <= len(full.columns) == metric.n
-    for area in (None, BOX):
-        slow, quick = paper_channel(full, prior, area), paper_channel(cut, prior, area)
-        assert measure_utility(slow, prior).expected_m == pytest.approx(measure_utility(quick, prior).expected_m)
-        assert quick.total() == pytest.approx(1)
-    assert np.array_equal(dense(slow), dense(quick))
-    shorter = distance_table(metric, prior, cut=metric.l_top)
-    assert len(shorter.columns) < len(cut.columns)
-    assert np.array_equal(dense(paper_channel(shorter, prior, BOX, cut=metric.l_top)),
-                          dense(paper_channel(full, prior, BOX, cut=metric.l_top)))  # fmt: skip
-    with pytest.raises(InputError, match="'cut' must be at most that of the table"):
-        paper_channel(shorter, prior, BOX)
-    with pytest.raises(InputError, match="must have no cut"):
-        elastic_channel(cut)
+@pytest.mark.parametrize("area", [None, BOX])
+def test_what_is_cut_off_is_normalised_away(metric: Any, prior: Prior, area: StudyArea | None) -> None:
+    assert paper_channel(distance_table(metric, prior), prior, area).total() == pytest.approx(1)
 
 
 def test_a_table_knows_only_its_locations(metric: Any, prior: Prior) -> None:
@@ -143,7 +129,7 @@ def test_reports_outside_the_box_go_to_its_border(metric: Any, prior: Prior) -> 
 def test_the_whole_of_it_agrees_with_libqif(metric: Any, prior: Prior) -> None:
     """The second program's own steps, by libqif, on the distances of the box."""
     qif = pytest.importorskip("qif", reason="libqif is not installed; the tests above stand alone")
-    run = elastic_as_run(distance_table(metric, prior, cut=2 * metric.l_top), prior, BOX)
+    run = elastic_as_run(distance_table(metric, prior), prior, BOX)
     cells = np.union1d(cells_in(metric, BOX), prior.cell)
     owner = metric.locations.owner.ravel()[cells]
     distance = np.array([metric.distances_from(int(i), 2 * metric.l_top)[owner] for i in owner])

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from geoelastic.bench import _peer, peers
-from geoelastic.bench._peer import Peer, PeerProcess, environment
+from geoelastic.bench import peers
 from geoelastic.bench._tools import synthetic_mass
+from geoelastic.bench.peers import Peer, PeerProcess, environment
 from geoelastic.errors import GeoelasticError
 from geoelastic.evaluation.adversary import euclidean_error
 from geoelastic.evaluation.channel import Outputs, channel_from_matrix
@@ -59,7 +59,7 @@ def test_a_peer_imports_nothing_of_ours(tmp_path: Path, monkeypatch: pytest.Monk
     worker = tmp_path / "worker.py"
     worker.write_text('import json, statistics\nprint(json.dumps({"ready": str(statistics.mean([1, 3]))}))\n')
     (tmp_path / "statistics.py").write_text("from ..errors import InputError\n")
-    monkeypatch.setattr(_peer, "_WORKER", worker)
+    monkeypatch.setattr(peers, "_WORKER", worker)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with PeerProcess(sys.executable, MADE_UP, epsilon=0.002, error_m=1000) as running:
         assert running.version == "2"

@@ -21,7 +21,7 @@ import pytest
 
 import geoelastic as ge
 from geoelastic.fences import disc
-from geoelastic.judge.proved_checker import BUILT, proved_check, verified_parts, write_dump
+from geoelastic.judge.check import BUILT, proved_check, verified_parts, write_dump
 from geoelastic.mass import Linear, Quadratic, Requirement, Step
 from geoelastic.metric.graph import Graph
 from geoelastic.metric.relief import Relief

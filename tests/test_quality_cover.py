@@ -13,8 +13,7 @@ from geoelastic._kernels import coverage, simple_rings
 from geoelastic.area import Area
 from geoelastic.locations import Grid
 from geoelastic.quality.cover import share_features
-from geoelastic.sources.areas import Areas
-from geoelastic.sources.features import Features
+from geoelastic.sources.features import Areas, Features
 from reference import coverage as slow
 
 EIGHTHS = st.integers(-24, 72).map(lambda k: Fraction(k, 8))

@@ -11,7 +11,7 @@ import pytest
 
 import geoelastic as ge
 from geoelastic.errors import FileError, InputError
-from geoelastic.quality.hours import Hours, open_factor, parse_moment
+from geoelastic.quality.recipe import Hours, open_factor, parse_moment
 
 LAYER = '[[layer]]\nname = "a"\nmatch = ["amenity"]\n'
 

@@ -18,8 +18,7 @@ from geoelastic.sources import osm, osm_passes
 from geoelastic.sources._collect import Collector
 from geoelastic.sources._opl import NODE, RELATION, WAY, degrees, numbers, objects, references, tags_of
 from geoelastic.sources._survey import FileSurvey, Found, Sides, UnsortedError, apart, sides_of
-from geoelastic.sources.areas import Areas, Bounds
-from geoelastic.sources.features import Features, in_bounds
+from geoelastic.sources.features import Areas, Bounds, Features, in_bounds
 from test_sources_osm import PAPER, helsinki, opl
 
 

@@ -14,7 +14,7 @@ import shapely
 import geoelastic as ge
 from geoelastic.errors import FileError, InputError
 from geoelastic.sources.tables import read_table
-from geoelastic.sources.vector import Condition, read_vector
+from geoelastic.sources.vector import Condition, SourceTable, read_vector
 
 AREA = ge.Area.around(46.2, 6.15, size_km=1)
 ROWS = {"lat": [46.2, 46.2, 46.203], "lon": [6.15, 6.15, 6.153], "people": [5.0, 2.0, 4.0], "kind": ["a", "b", "a"]}
@@ -96,7 +96,7 @@ def test_without_an_area_the_box_of_the_points_is_taken() -> None:
     ],
 )
 def test_conditions(condition: tuple[str, str, Any], kept: int) -> None:
-    features = read_vector(ROWS, where=[Condition(*condition)])
+    features = read_vector(ROWS, SourceTable(where=(Condition(*condition),)))
     assert features.n == kept
     assert features.dropped.get("not chosen by 'where'", 0) == 3 - kept
 
@@ -107,7 +107,7 @@ def test_rows_without_value_or_place_are_counted() -> None:
         "lon": [6.15, 6.15, 6.15, 6.15, 0.0],
         "n": [1, 1, np.nan, -3, 1],
     }
-    features = read_vector(rows, value="n", bounds=AREA.bounds)
+    features = read_vector(rows, SourceTable(value="n"), bounds=AREA.bounds)
     assert features.n == 1
     assert features.dropped == {"no value, or a negative one": 2, "no place": 1, "outside the area": 1}
 
@@ -128,9 +128,9 @@ def test_swapped_columns_in_a_csv(tmp_path: Path) -> None:
 
 def test_helpful_errors(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no column 'poeple'; columns are 'lat', 'lon', 'people', 'kind'"):
-        read_vector(ROWS, value="poeple")
+        read_vector(ROWS, SourceTable(value="poeple"))
     with pytest.raises(InputError, match="column 'kind' must hold numbers"):
-        read_vector(ROWS, value="kind")
+        read_vector(ROWS, SourceTable(value="kind"))
     with pytest.raises(InputError, match=r"name the columns with latitude and longitude"):
         read_vector({"a": [1.0], "b": [2.0]})
     with pytest.raises(FileError, match="there is no such file"):
@@ -221,4 +221,4 @@ def test_the_population_of_helsinki(data_dir: Path) -> None:
     )
     quality = ge.quality_from_polygons(path, value=column)
     assert quality.cells.sum() == pytest.approx(71_724, rel=1e-9)
-    assert len(read_vector(path, value=column).areas) == 92
+    assert len(read_vector(path, SourceTable(value=column)).areas) == 92

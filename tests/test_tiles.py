@@ -24,12 +24,11 @@ from geoelastic import _kernels as kernels
 from geoelastic.cli import main
 from geoelastic.cli._describe import describe
 from geoelastic.context import Name
-from geoelastic.context.simplify import context_of
+from geoelastic.context.shores import context_of
 from geoelastic.errors import FileError, FrameError, InputError, OutsideError
 from geoelastic.judge import checkup
 from geoelastic.levels import units_to_mass
 from geoelastic.mechanism.sampler import Line, Sampler
-from geoelastic.mechanism.sticky import metric_id
 from geoelastic.metric.cartogram import neighbours_between
 from geoelastic.metric.conformal import conformal_graph
 from geoelastic.metric.extract import extract
@@ -252,12 +251,12 @@ def test_cells_open_their_tiles_only(folder: Path, whole: ge.Metric) -> None:
 
 def test_facts_and_names_are_those_of_the_whole_and_open_no_tile(folder: Path, tiled: TiledMetric) -> None:
     metric = open_tiles(folder)
-    totals, name = metric.totals, metric_id(metric)
+    totals, name = metric.totals, metric.identity
     assert metric.opened == set()
     whole = tiled.whole()
     assert totals == {k: describe(whole, folder)[k] for k in totals}
     assert totals == {k: describe(metric, folder)[k] for k in totals}
-    assert name == metric_id(whole)
+    assert name == whole.identity
 
 
 def test_a_table_opens_the_tiles_around_its_places(tmp_path: Path) -> None:

@@ -14,14 +14,18 @@ import pytest
 import geoelastic as ge
 from geoelastic import _kernels as kernels
 from geoelastic.evaluation.commuters import synthetic_commuters
-from geoelastic.evaluation.traces.trace_adversaries import running_mean, smooth
-from geoelastic.evaluation.traces.trace_attack import attack_releases, map_release
-from geoelastic.evaluation.traces.trace_baselines import Predictive, TraceScene, clock_errors, predictive_error
-from geoelastic.evaluation.traces.trace_commuters import home_study
-from geoelastic.evaluation.traces.trace_days import find_days, split_days
+from geoelastic.evaluation.traces.trace_attack import attack_releases, map_release, running_mean, smooth
+from geoelastic.evaluation.traces.trace_baselines import (
+    Predictive,
+    TraceScene,
+    clock_errors,
+    find_days,
+    predictive_error,
+    split_days,
+)
 from geoelastic.evaluation.traces.trace_homes import Told, home_beliefs, home_by_bayes, home_by_mean
 from geoelastic.evaluation.traces.trace_report import evaluate_traces, report_lines
-from geoelastic.evaluation.traces.trace_study import expected_errors, rate_for
+from geoelastic.evaluation.traces.trace_study import expected_errors, home_study, rate_for
 from geoelastic.mechanism.remap import best_guess
 from geoelastic.sources.traces import Trace
 from geoelastic.traces import Habit

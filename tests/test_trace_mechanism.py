@@ -15,7 +15,7 @@ import pytest
 import geoelastic as ge
 from geoelastic import _kernels as kernels
 from geoelastic.traces import Habit
-from geoelastic.traces.habit import jump_measure
+from geoelastic.traces.release import jump_measure
 from geoelastic.traces.rounding import require_room, rounding_bound
 from maps import JIT, small_metric
 from reference import traces as slow

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Types of arrays, named by what is in them."""
+"""Types of arrays, named by what is in them, and arrays that are handed out: read-only."""
 
 from __future__ import annotations
+
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["BoolArray", "ByteArray", "FloatArray", "IndexArray", "IntArray"]
+__all__ = ["BoolArray", "ByteArray", "FloatArray", "IndexArray", "IntArray", "Locked", "read_only"]
 
 BoolArray = npt.NDArray[np.bool_]
 ByteArray = npt.NDArray[np.uint8]
@@ -15,3 +17,20 @@ FloatArray = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.int32]
 #: Masses, sums, and everything else that is whole.
 IntArray = npt.NDArray[np.int64]
+
+Array = TypeVar("Array", bound=npt.NDArray[Any])
+
+
+def read_only(array: Array) -> Array:
+    """The array, which nobody can write any more."""
+    array.setflags(write=False)
+    return array
+
+
+class Locked:
+    """A data class whose arrays are read-only from the start."""
+
+    def __post_init__(self) -> None:
+        for value in vars(self).values():
+            if isinstance(value, np.ndarray):
+                read_only(value)

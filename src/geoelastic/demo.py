@@ -6,20 +6,18 @@ from __future__ import annotations
 import html
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .arrays import FloatArray
 from .errors import FileError
 from .figures import ball_map, clouds_map, error_map, mass_map, report_map, slack_map
-from .figures.curves import compare_png
-from .figures.draw import new_figure, picture_png, pictures_png
+from .figures.draw import compare_png, new_figure, picture_png, pictures_png
+from .figures.maps import sample_places
 from .figures.page import report_page
 from .figures.picture_request import busiest_place
-from .figures.sample import sample_places
 from .levels import LN2
 from .mass import Mass, mass_from_quality
 from .mass.mass import disc_sums
@@ -31,8 +29,6 @@ from .progress import Bar, progress_bar
 from .quality import Quality, synthetic_quality
 from .store import write_bytes
 
-__all__ = ["run_demo"]
-
 #: Elastic and planar Laplace are given the same expected error on average within this distance of the centre.
 _CITY_M = 1500.0
 _POINTS = 4000
@@ -40,15 +36,7 @@ _POINTS = 4000
 _SEED = 2015
 
 
-@dataclass(frozen=True, eq=False)
-class _Built:
-    name: str
-    metric: AnyMetric
-    seconds: float
-
-
-@dataclass(frozen=True, eq=False)
-class _Comparison:
+class _Comparison(NamedTuple):
     """Elastic against planar Laplace at the same utility in the city."""
 
     distance_km: FloatArray
@@ -71,8 +59,7 @@ def run_demo(folder: str | Path, *, quality: Quality | None = None, progress: bo
         bar.update(0, note="quality and mass")
         mass = mass_from_quality(synthetic_quality("city") if quality is None else quality)
         built = _build_all(mass, target, bar)
-        best = built[-1].metric
-        mechanism = ElasticMechanism(best)
+        mechanism = ElasticMechanism(built["sharpened"][0])
         bar.update(4, note="elastic against planar Laplace")
         comparison = _compare(mechanism, mass)
         bar.update(5, note="pictures")
@@ -87,18 +74,19 @@ def run_demo(folder: str | Path, *, quality: Quality | None = None, progress: bo
     return figures
 
 
-def _build_all(mass: Mass, target: Path, bar: Bar) -> list[_Built]:
+def _build_all(mass: Mass, target: Path, bar: Bar) -> dict[str, tuple[AnyMetric, float]]:
+    """Each metric by the name of its builder, with the seconds it took."""
     steps: list[tuple[str, Callable[[], AnyMetric]]] = [
         ("paper", lambda: build_metric(mass, method="paper", sharpen=False)),
         ("conformal", lambda: build_metric(mass, sharpen=False)),
-        ("sharpened", lambda: sharpen(built[-1].metric)),
+        ("sharpened", lambda: sharpen(built["conformal"][0])),
     ]
-    built: list[_Built] = []
+    built: dict[str, tuple[AnyMetric, float]] = {}
     for step, (name, make) in enumerate(steps, 1):
         bar.update(step, note=f"building and checking: {name}")
         begin = time.perf_counter()
         metric = make()
-        built.append(_Built(name, metric, time.perf_counter() - begin))
+        built[name] = metric, time.perf_counter() - begin
         metric.save(target / f"city-{name}.geoelastic")
     return built
 
@@ -150,23 +138,24 @@ def _open_land(metric: AnyMetric) -> int:
     return int(np.argmin(np.where(metric.secret & near, around, np.inf)))
 
 
-def _figures(built: list[_Built], comparison: _Comparison, mechanism: ElasticMechanism) -> dict[str, Any]:
-    places = sample_places(mechanism.metric, 300).places
-    xy = mechanism.metric.xy[places]
+def _figures(
+    built: dict[str, tuple[AnyMetric, float]], comparison: _Comparison, mechanism: ElasticMechanism
+) -> dict[str, Any]:
+    xy = mechanism.metric.xy[sample_places(mechanism.metric, 300).places]
     builders = []
-    for one in built:
-        lats, lons = one.metric.grid.area.to_latlon(xy[:, 0], xy[:, 1])
-        same = [one.metric.locate(float(lat), float(lon)) for lat, lon in zip(lats, lons, strict=True)]
-        elastic = ElasticMechanism(one.metric)
+    for name, (metric, seconds) in built.items():
+        lats, lons = metric.grid.area.to_latlon(xy[:, 0], xy[:, 1])
+        same = [metric.locate(float(lat), float(lon)) for lat, lon in zip(lats, lons, strict=True)]
+        errors = ElasticMechanism(metric).expected_errors(locations=same)["mean"]
         builders.append(
             {
-                "builder": one.name,
-                "locations": one.metric.n,
-                "seconds": round(one.seconds, 2),
-                "verified": one.metric.certificate["ok"],
-                "least_ratio": round(one.metric.certificate["ratio"]["min"], 4),
-                "mean_ratio": round(one.metric.certificate["ratio"]["mean"], 3),
-                "expected_error_m": round(float(elastic.expected_errors(locations=same)["mean"].mean())),
+                "builder": name,
+                "locations": metric.n,
+                "seconds": round(seconds, 2),
+                "verified": metric.certificate["ok"],
+                "least_ratio": round(metric.certificate["ratio"]["min"], 4),
+                "mean_ratio": round(metric.certificate["ratio"]["mean"], 3),
+                "expected_error_m": round(float(errors.mean())),
             }
         )
     return {
@@ -180,18 +169,10 @@ def _figures(built: list[_Built], comparison: _Comparison, mechanism: ElasticMec
 
 
 def _page(figures: dict[str, Any], pngs: dict[str, bytes]) -> str:
-    head = ("builder", "locations", "seconds", "verified", "least_ratio", "mean_ratio", "expected_error_m")
-    titles = (
-        "builder",
-        "locations",
-        "seconds, with the check",
-        "verified",
-        "least m(B)/req",
-        "mean m(B)/req",
-        "mean error, m",
-    )
+    titles = ("builder", "locations", "seconds, with the check", "verified", "least m(B)/req", "mean m(B)/req",
+              "mean error, m")  # fmt: skip
     rows = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(str(row[key]))}</td>" for key in head) + "</tr>"
+        "<tr>" + "".join(f"<td>{html.escape(str(value))}</td>" for value in row.values()) + "</tr>"
         for row in figures["builders"]
     )
     table = f"<table><thead><tr>{''.join(f'<th>{t}</th>' for t in titles)}</tr></thead><tbody>{rows}</tbody></table>"

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from .metric import AnyMetric, Metric
     from .tiles import Engine
 
-__all__ = ["Config", "make_mass", "run"]
-
 
 class _Columns(TypedDict):
     lat: str | None

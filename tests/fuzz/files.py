@@ -22,7 +22,7 @@ import shapely
 import geoelastic as ge
 import hostile
 from geoelastic.context import Name
-from geoelastic.context.simplify import context_of
+from geoelastic.context.shores import context_of
 from geoelastic.metric.metric_file import metric_to_parts
 from geoelastic.store import container_bytes
 from geoelastic.tiles import InlineEngine, build_tiles

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slow, obviously right twins of `_kernels.coverage` and `_kernels.simple_rings`, in exact fractions."""
+"""Slow, obviously right twins of the kernels in `_kernels.coverage`, in exact fractions."""
 
 from __future__ import annotations
 

@@ -19,15 +19,17 @@ from .ascent import (
     LONGER,
     MOST_RISE,
     RISE_BITS,
+    SCALE_BITS,
     STAYS,
+    conformal_weights,
     least_of_both,
     raise_edges,
     rise_limits,
+    share,
     shorten_paths,
 )
 from .balls import ratios, shrink_factors
-from .conformal import SCALE_BITS, conformal_weights, share
-from .coverage import coverage
+from .coverage import coverage, simple_rings
 from .layout import LENGTH_BITS, centre_distance, lengths_between, neighbours, paint_owner, touching, unpack_leaves
 from .osm_lines import parse_lines
 from .paper import merge_edges, paper_pass
@@ -56,12 +58,10 @@ from .sampling import (
     to_first_frontier,
 )
 from .shared_draws import cover, within, within_workspace
-from .simple_rings import simple_rings
 from .tiles import assemble, least_slopes, met_flags
 from .totals import near_totals
 from .traces import FLOOR_SHELLS, SUM_BLOCK, block_sums, filter_steps, filter_sum, trace_weights
-from .verify import adjacency, check_balls
-from .verify_sums import sums_up_to
+from .verify import adjacency, check_balls, sums_up_to
 
 __all__ = [
     "ENTRIES", "FAR", "FLOOR_SHELLS", "LANES", "LENGTH_BITS", "LIMIT_BITS", "LIVE", "LONGER", "MOST_RISE", "REACHED",

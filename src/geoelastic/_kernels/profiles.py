@@ -12,19 +12,6 @@ from .sampling import mean_distance
 CLOSE, FEW = 4 * LANES, 6
 
 
-@kernel
-def search_whole(start, index, weight, measure, group, alone, lanes):
-    """Distances from each source of a group to its whole component: a row of `width` of them a vertex, and the `many`
-    vertices that were reached. `alone` and `lanes` are workspaces; the one that was used must be cleared after it."""
-    if group.size == 1:
-        begin(np.int64(group[0]), alone[0], alone[1], alone[2], alone[3], alone[5])
-        expand(start, index, weight, measure, *alone, FAR - 1, FAR - 1, np.int64(2**62))
-        return alone[0], alone[4], alone[5][SETTLED], 1
-    lanes_begin(group, *lanes)
-    lanes_expand(start, index, weight, *lanes, FAR - 1)
-    return lanes[0], lanes[1], lanes[6][REACHED], LANES
-
-
 def _spaces(start, index, weight, buckets, *_):
     return workspace(start.size - 1, index.size, buckets), lane_workspace(start.size - 1)
 
@@ -53,11 +40,7 @@ def profiles(
     first = 0
     while first < sources.size:
         group = sources[first : first + close_by(sources, first, LANES, CLOSE, FEW)]
-        dist, reached, many, width = search_whole(start, index, weight, measure, group, alone, lanes)
-        sums[:] = 0.0
-        for j in range(many):
-            v = np.uint64(reached[j])
-            _add_weights(dist, v * np.uint64(width), group.size, float(measure[v]), tables, periods, sums)
+        dist, reached, many, width = _weigh(start, index, weight, measure, group, alone, lanes, tables, periods, sums)
         for lane in range(group.size):
             for t in range(tables.shape[0]):
                 totals[first + lane, t] = sums[t, lane]
@@ -77,6 +60,26 @@ def profiles(
         lanes_clear(*lanes)
         first += group.size
     return totals, errors, histogram
+
+
+@kernel
+def _weigh(start, index, weight, measure, group, alone, lanes, tables, periods, sums):
+    """Distances from each source of a group to its whole component: a row of `width` of them a vertex, and the `many`
+    vertices that were reached; in sums[t, lane] what all of these weigh. `alone` and `lanes` are workspaces, to be
+    cleared after it."""
+    if group.size == 1:
+        begin(np.int64(group[0]), alone[0], alone[1], alone[2], alone[3], alone[5])
+        expand(start, index, weight, measure, *alone, FAR - 1, FAR - 1, np.int64(2**62))
+        dist, reached, many, width = alone[0], alone[4], alone[5][SETTLED], 1
+    else:
+        lanes_begin(group, *lanes)
+        lanes_expand(start, index, weight, *lanes, FAR - 1)
+        dist, reached, many, width = lanes[0], lanes[1], lanes[6][REACHED], LANES
+    sums[:] = 0.0
+    for j in range(many):
+        v = np.uint64(reached[j])
+        _add_weights(dist, v * np.uint64(width), group.size, float(measure[v]), tables, periods, sums)
+    return dist, reached, many, width
 
 
 @kernel
@@ -110,11 +113,7 @@ def zone_rows(
     first = 0
     while first < sources.size:
         group = sources[first : first + close_by(sources, first, LANES, CLOSE, FEW)]
-        dist, reached, many, width = search_whole(start, index, weight, measure, group, alone, lanes)
-        sums[:] = 0.0
-        for j in range(many):
-            v = np.uint64(reached[j])
-            _add_weights(dist, v * np.uint64(width), group.size, float(measure[v]), tables, periods, sums)
+        dist, reached, many, width = _weigh(start, index, weight, measure, group, alone, lanes, tables, periods, sums)
         for j in range(many):
             v = reached[j]
             g = group_of[v]

@@ -24,6 +24,17 @@ def add_to_shells(dist, order, first, last, measure, weight, by_shell, measure_b
         measure_by_shell[shell] += measure[v]
 
 
+@kernel
+def _expand_shells(
+    start, index, arc, unit, dist, head, entry_vertex, entry_next, order, state, frontier,
+    counted, measure, weight, by_shell, measure_by_shell,
+):  # fmt: skip
+    """Settle all up to the frontier and add what is new, all but the first `counted`, to the totals of its shells."""
+    far, all_of_it = np.int64(UNREACHABLE - 1), np.int64(2**62)
+    expand(start, index, arc, unit, dist, head, entry_vertex, entry_next, order, state, frontier, far, all_of_it)
+    add_to_shells(dist, order, counted, state[SETTLED], measure, weight, by_shell, measure_by_shell)
+
+
 @kernel(small=SMALL)
 def to_first_frontier(
     start, index, arc, unit, dist, head, entry_vertex, entry_next, order, state,
@@ -37,11 +48,8 @@ def to_first_frontier(
     counted = np.int64(0)
     while True:
         frontier += step
-        expand(
-            start, index, arc, unit, dist, head, entry_vertex, entry_next, order, state,
-            frontier, np.int64(UNREACHABLE - 1), np.int64(2**62),
-        )  # fmt: skip
-        add_to_shells(dist, order, counted, state[SETTLED], measure, weight, by_shell, measure_by_shell)
+        _expand_shells(start, index, arc, unit, dist, head, entry_vertex, entry_next, order, state, frontier,
+                       counted, measure, weight, by_shell, measure_by_shell)  # fmt: skip
         counted = state[SETTLED]
         if state[LIVE] == 0:
             return frontier
@@ -72,11 +80,8 @@ def advance_among_blocks(
     period = weight.size
     while True:
         frontier += step
-        expand(
-            start, index, arc, unit, dist, head, entry_vertex, entry_next, order, state,
-            frontier, np.int64(UNREACHABLE - 1), np.int64(2**62),
-        )  # fmt: skip
-        add_to_shells(dist, order, counted[0], state[SETTLED], measure, weight, by_shell, measure_by_shell)
+        _expand_shells(start, index, arc, unit, dist, head, entry_vertex, entry_next, order, state, frontier,
+                       counted[0], measure, weight, by_shell, measure_by_shell)  # fmt: skip
         for k in range(counted[0], state[SETTLED]):
             left[block[order[k]]] -= measure[order[k]]
         for k in range(counted[1], state[ENTRIES]):

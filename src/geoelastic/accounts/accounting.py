@@ -12,7 +12,7 @@ is the case beta = 1 with d = epsilon metres.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -49,22 +49,13 @@ class Cost:
         """The smaller of the two; each of them holds."""
         return min(self.pure, self.concentrated)
 
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"best": self.best, "bound": self.bound}
+
     @property
     def bound(self) -> str:
         """The name of the one that is smaller, and so applies."""
         return "pure" if self.pure <= self.concentrated else "concentrated"
-
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            "reports": self.reports,
-            "level": self.level,
-            "pure": self.pure,
-            "rho": self.rho,
-            "concentrated": self.concentrated,
-            "delta": self.delta,
-            "best": self.best,
-            "bound": self.bound,
-        }
 
 
 def rho(reports: int, level: float, *, exponent: float = HALF) -> float:

@@ -3,16 +3,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
 from ..evaluation.real_maps import RealData
 from ..evaluation.study_stages import Stages
 from ..metric import AnyMetric, build_metric
 from ..opening import load
-from ._tools import data_folder, synthetic_mass
-
-__all__ = ["PARIS_KM", "chosen_map"]
+from ._tools import data_folder, kept_in, synthetic_mass
 
 #: greater Paris, as in the paper
 PARIS_KM = 75.0
@@ -27,7 +24,7 @@ def chosen_map(
         return load(map_file)
     if real is None:
         return build_metric(synthetic_mass(made_up, side))
-    with tempfile.TemporaryDirectory() as scratch:
-        source = RealData(data_folder(), Stages(Path(folder or scratch) / "stages"))
+    with kept_in(folder) as place:
+        source = RealData(data_folder(), Stages(Path(place) / "stages"))
         source.require(("homes", "restaurants", "venues", "paris") if real == "paris" else (real,))
         return load(source.paris(PARIS_KM) if real == "paris" else source.vancouver()).whole()

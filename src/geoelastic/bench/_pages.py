@@ -23,8 +23,6 @@ from ..errors import InputError
 from ..store.atomic import write_bytes
 from ._record import read_record
 
-__all__ = ["Summaries", "filled", "measured_page", "write_pages"]
-
 #: By the name of a measurement: what it was about, what we set out for, and what its rows say, a line each.
 Summaries = Mapping[str, Callable[[list[dict[str, Any]]], list[tuple[str, str, str]]]]
 

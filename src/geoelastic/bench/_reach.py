@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-__all__ = ["closure", "reached"]
-
 _PACKAGE = Path(__file__).resolve().parents[1]
 _ALL = ("src",)
 #: Folders of the project that measurements reach in other ways: processes of their own, browsers, other clients.

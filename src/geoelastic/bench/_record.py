@@ -25,8 +25,6 @@ from ..errors import FileError
 from ..store.atomic import write_bytes
 from ._reach import reached
 
-__all__ = ["circumstances", "is_recorded", "keep", "read_record", "stopwatch"]
-
 #: What figures depend on besides our own code.
 _PACKAGES = ("geoelastic", "numpy", "scipy", "numba", "pyarrow")
 _REQUIRED = {"command": str, "date": str, "commit": str, "machine": dict, "versions": dict}

@@ -17,8 +17,6 @@ from ..tiles import Engine, build_tiles
 from ..tiles.tiled_metric import TiledMetric, open_tiles
 from ._tools import timed
 
-__all__ = ["both_ways", "seam_rows", "table_row"]
-
 #: Cells from the nearest seam; the last stretch has no end.
 _STRETCHES = (0, 8, 32)
 

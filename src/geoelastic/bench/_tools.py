@@ -7,9 +7,10 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
@@ -17,17 +18,13 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from ..arrays import IntArray
 from ..errors import InputError
 from ..mass import Mass, mass_from_quality
 from ..mechanism import ElasticMechanism
-from ..metric import Metric, build_metric
+from ..metric import AnyMetric, Metric, build_metric
 from ..metric.sharpen import sharpen
 from ..quality import synthetic_quality
-
-__all__ = [
-    "Spawned", "Timed", "data_folder", "markdown", "peak_gb", "reset_peak", "spawn", "synthetic_mass",
-    "synthetic_metric", "timed", "warm_up",
-]  # fmt: skip
 
 Value = TypeVar("Value")
 
@@ -81,6 +78,19 @@ def reset_peak() -> None:
     """From now on `peak_gb` is about what comes; where the system cannot do that, about all of the process."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+
+
+def kept_in(folder: str | None) -> AbstractContextManager[str]:
+    """A folder to keep what was built in, or one that is gone afterwards."""
+    return tempfile.TemporaryDirectory() if folder is None else nullcontext(folder)
+
+
+def places_by_mass(metric: AnyMetric, count: int, *, seed: int, again: bool = False) -> IntArray:
+    """Locations that can be secrets, drawn by mass; each at most once, unless `again`."""
+    weights = np.where(metric.secret, metric.mass, 0)
+    rng = np.random.Generator(np.random.PCG64(seed))
+    count = count if again else min(count, int(np.count_nonzero(weights)))
+    return rng.choice(weights.size, size=count, replace=again, p=weights / weights.sum())
 
 
 def peak_gb() -> float:

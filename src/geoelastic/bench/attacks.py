@@ -19,8 +19,6 @@ from ..progress import progress_bar
 from ._maps import chosen_map
 from ._tools import markdown, warm_up
 
-__all__ = ["run"]
-
 RECORDED = {"real": True}
 _SIDE_CELLS = 90
 _HOME_KM = 3.0

@@ -21,8 +21,6 @@ from ..quality import synthetic_quality
 from ..sources.traces import Trace, read_traces
 from ._tools import data_folder, markdown, warm_up
 
-__all__ = ["run"]
-
 _CENTRE, _SIDE, _CELL_M = (40.0, 116.3), 180, 200.0
 _TRACES = "gps/geolife_sample_skmob.txt.gz"
 

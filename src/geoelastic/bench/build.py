@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import FloatArray
-from ..figures.sample import sample_places
+from ..figures.maps import sample_places
 from ..mass import Mass
 from ..mechanism import ElasticMechanism
 from ..metric import Metric, build_metric
@@ -24,8 +24,6 @@ from ..metric.metric_file import metric_to_parts
 from ..progress import progress_bar
 from ..store import container_bytes
 from ._tools import markdown, peak_gb, synthetic_mass, timed, warm_up
-
-__all__ = ["mean_errors", "run", "summary"]
 
 MAPS = (("city", 120),)
 WHOLE = ("paris", 750)

@@ -19,8 +19,6 @@ from ..metric.verify_relief import check_relief
 from ..progress import progress_bar
 from ._tools import markdown, synthetic_mass, timed, warm_up
 
-__all__ = ["run", "summary"]
-
 #: The side of the map in cells; what is called where, and the share of places that are less dense; radii in metres.
 SIDE = 460
 WHERE = (("in the centre", 1.0), ("at a median place", 0.5), ("in the suburbs", 0.1))

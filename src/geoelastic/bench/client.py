@@ -25,8 +25,6 @@ from ..metric.extract import extract
 from ..progress import progress_bar
 from ._tools import markdown, spawn, synthetic_mass, warm_up
 
-__all__ = ["run", "summary"]
-
 REPORTS = 5000
 _PARIS = (48.8567, 2.3487)
 _SIZE_KM = 20

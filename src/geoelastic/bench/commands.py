@@ -14,17 +14,13 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..errors import FileError
 from ..evaluation.real_maps import CITY_RADIUS_M, PARIS, RealData
 from ..evaluation.study_stages import Stages
 from ..opening import load
 from ..progress import progress_bar
 from ._maps import PARIS_KM
-from ._tools import Spawned, data_folder, markdown, spawn
-
-__all__ = ["run", "summary"]
+from ._tools import Spawned, data_folder, markdown, places_by_mass, spawn
 
 PLACES = 17_496
 
@@ -120,7 +116,6 @@ def _built(path: Path) -> dict[str, Any]:
 
 def _write_places(metric: Path, table: Path, places: int) -> None:
     found = load(metric)
-    weights = np.where(found.secret, found.mass, 0)
-    chosen = np.random.Generator(np.random.PCG64(1)).choice(found.n, size=places, p=weights / weights.sum())
+    chosen = places_by_mass(found, places, seed=1, again=True)
     lines = [f"{lat!r},{lon!r}" for lat, lon in (found.latlon(int(i)) for i in chosen)]
     table.write_text("\n".join(["lat,lon", *lines]), encoding="ascii")

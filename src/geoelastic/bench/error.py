@@ -15,9 +15,7 @@ from ..arrays import FloatArray
 from ..mechanism import ElasticMechanism
 from ..metric import Metric
 from ..progress import progress_bar
-from ._tools import markdown, synthetic_metric, warm_up
-
-__all__ = ["run", "summary"]
+from ._tools import markdown, places_by_mass, synthetic_metric, warm_up
 
 OUTPUTS = ("uniform", "mass^0.5", "mass", "mass^1.5", "mass^2", "mass^3")
 _PLACES = 400
@@ -27,9 +25,7 @@ def run(*, progress: bool = False, side: int = 750) -> dict[str, Any]:
     """One row an output measure, and one more for the sharpened default."""
     warm_up()
     metric = synthetic_metric("paris", side, sharpened=False)
-    rng = np.random.Generator(np.random.PCG64(7))
-    weights = np.where(metric.secret, metric.mass, 0)
-    places = np.sort(rng.choice(metric.n, size=min(_PLACES, metric.n), replace=False, p=weights / weights.sum()))
+    places = np.sort(places_by_mass(metric, _PLACES, seed=7))
     density = metric.mass[places] / metric.locations.area_cells[places]
     suburb = density <= np.median(density)
     rows: list[dict[str, Any]] = []

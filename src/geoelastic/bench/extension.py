@@ -32,8 +32,6 @@ from ..opening import load
 from ..progress import progress_bar
 from ._tools import markdown, synthetic_mass
 
-__all__ = ["run", "summary"]
-
 EXTENSION = Path(__file__).parents[3] / "extension"
 _SIDE_CELLS = 400
 _STARTS = 5

@@ -13,14 +13,12 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from ..evaluation.fence_attack_study import Case, compare_with_circle, drawn_fences, known_cases, trace_cases
+from ..evaluation.fence_attack import Case, compare_with_circle, drawn_fences, known_cases, trace_cases
 from ..mechanism import SeededRandom
 from ..progress import progress_bar
 from ..release.fence_request import crowd_for
 from ..sources.traces import read_traces
 from ._tools import data_folder, markdown
-
-__all__ = ["run", "summary"]
 
 COMMUTERS = 30
 _GEOLIFE, _ZONE, _DRAWS = "gps/geolife_sample_skmob.txt.gz", "Asia/Shanghai", 10

@@ -10,14 +10,11 @@ with a `folder`, what was built and computed is found there again.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from ..evaluation.city_laws import four_laws
-from ..evaluation.frontier import Mechanism, area_rows, baselines, equal_utility, frontier_png, sharpened
+from ..evaluation.frontier import Mechanism, area_rows, baselines, equal_utility, four_laws, frontier_png, sharpened
 from ..evaluation.prior import Prior, prior_from_checkins
 from ..evaluation.real_maps import RealData
 from ..evaluation.study_areas import PAPER_AREAS, StudyArea
@@ -27,9 +24,7 @@ from ..metric.sharpen import sharpen
 from ..opening import load
 from ..progress import progress_bar
 from ..store.digest import file_digest
-from ._tools import data_folder, markdown
-
-__all__ = ["run", "summary"]
+from ._tools import data_folder, kept_in, markdown
 
 R_SMALL_M = (150.0, 300.0, 600.0)
 DEFAULT_M = 300.0
@@ -57,8 +52,7 @@ def run(
     data: Path | None = None,
 ) -> dict[str, Any]:
     """One row an area, mechanism and setting; then the elastic mechanism over planar Laplace of equal utility."""
-    kept = tempfile.TemporaryDirectory() if folder is None else nullcontext(folder)
-    with kept as place, progress_bar("bench frontier", len(r_small) + len(areas) + 1, show=progress) as bar:
+    with kept_in(folder) as place, progress_bar("bench frontier", len(r_small) + len(areas) + 1, show=progress) as bar:
         source = RealData(data or data_folder(), Stages(Path(place) / "stages"), WORKERS)
         source.require(("homes", "restaurants", "venues", "paris"))
         ours = []

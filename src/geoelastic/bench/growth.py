@@ -20,8 +20,6 @@ from ..metric.sharpen import sharpen
 from ..progress import progress_bar
 from ._tools import markdown, peak_gb, synthetic_mass, timed, warm_up
 
-__all__ = ["run", "summary"]
-
 SIDES = (400, 750, 1500)
 _BALLS = 400
 

@@ -24,8 +24,6 @@ from ..metric.sharpen import sharpen
 from ..progress import progress_bar
 from ._tools import markdown, synthetic_mass, warm_up
 
-__all__ = ["run", "summary"]
-
 #: The default of `mass_from_quality`: a disc in the city that holds one unit.
 R_SMALL_M = 300.0
 _RADIUS_M = 1000.0

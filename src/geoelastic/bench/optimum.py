@@ -26,8 +26,6 @@ from ..progress import progress_bar
 from ._maps import chosen_map
 from ._tools import markdown, warm_up
 
-__all__ = ["gap_parts", "gap_rows", "run", "summary"]
-
 RECORDED = {"real": True}
 #: Without a map: the middle of a made-up Paris.
 _SIDE_CELLS = 150

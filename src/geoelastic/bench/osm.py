@@ -22,8 +22,6 @@ from ..errors import InputError
 from ..progress import progress_bar
 from ._tools import data_folder, markdown, spawn
 
-__all__ = ["extracts", "run", "summary"]
-
 _REPEATS = 3
 NAMES = ("vancouver_2015.osm.pbf", "malta_2016.osm.pbf")
 

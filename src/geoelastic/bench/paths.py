@@ -23,8 +23,6 @@ from ..metric import Metric
 from ..progress import progress_bar
 from ._tools import markdown, synthetic_metric, timed, warm_up
 
-__all__ = ["run", "summary"]
-
 SOURCES = 1000
 _BLOCK, _RUNS = 50, 3
 

@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Peers: what other libraries report from the same check-ins, how near an adversary comes, and what an audit finds.
 
-Each library runs in a throwaway environment of its own (`--folder DIR` keeps them), with noise of the same mean error
-as the map's own mechanism, at the same places of the check-ins. The adversary knows the noise from 60,000 of its draws
-in the middle of the map, sorted into squares: one half chooses his guesses, the other is judged. The audit asks for
-reports at four places of the Earth and tests what the library claims; where nothing is claimed, the bounds say what is
-lost all the same. A library that cannot be had here has a row that says so.
+Each library runs in a throwaway environment of its own (`--folder DIR` keeps them) and is asked through a pipe, with
+noise of the same mean error as the map's own mechanism, at the same places of the check-ins. The adversary knows the
+noise from 60,000 of its draws in the middle of the map, sorted into squares: one half chooses his guesses, the other is
+judged. The audit asks for reports at four places of the Earth and tests what the library claims; where nothing is
+claimed, the bounds say what is lost all the same. A library that cannot be had here has a row that says so.
 """
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +28,7 @@ from ..arrays import FloatArray
 from ..errors import GeoelasticError
 from ..evaluation.adversary import euclidean_error
 from ..evaluation.audit import AuditResult, ElasticClaim, Finding, LaplaceClaim, audit
-from ..evaluation.audit.noise import Draws
+from ..evaluation.audit.findings import Draws
 from ..evaluation.channel import Channel, Outputs, channel_from_matrix
 from ..evaluation.elastic_channel import mechanism_channel
 from ..evaluation.prior import Prior, prior_from_checkins
@@ -36,10 +40,108 @@ from ..metric import AnyMetric
 from ..progress import progress_bar
 from ..sources.checkins import read_checkins
 from ._maps import chosen_map
-from ._peer import PEERS, Peer, PeerProcess, environment
 from ._tools import data_folder, markdown, warm_up
 
-__all__ = ["LossClaim", "peer_row", "run"]
+_WORKER = Path(__file__).with_name("_peer_worker.py")
+
+
+@dataclass(frozen=True)
+class Peer:
+    """`worker`: its name there. `needs`: packages; `bare`: packages installed without what they ask for. `claims`:
+    "planar" (planar Laplace of epsilon per metre), "loss" (at most epsilon per metre), "" (nothing of the kind)."""
+
+    name: str
+    worker: str
+    needs: tuple[str, ...]
+    bare: tuple[str, ...] = ()
+    claims: str = "planar"
+
+
+PEERS = (
+    Peer("privkit, planar Laplace", "privkit_planar", ("numpy", "scipy", "pandas"), ("privkit",)),
+    Peer("libqif, planar Laplace", "qif_planar", ("qif",)),
+    Peer("Location Guard, its formula", "location_guard", ("scipy",)),
+    Peer("OpenDP, Laplace on each coordinate", "opendp_laplace", ("opendp",), claims="loss"),
+    Peer("MaskMyPy, donut", "maskmypy_donut", ("maskmypy",), claims=""),
+)
+
+
+def environment(peer: Peer, folder: Path) -> str:
+    """The Python of an environment with the peer's packages, made if it is not there."""
+    if not peer.needs:
+        return sys.executable
+    root = folder / peer.worker
+    python = root / "bin" / "python"
+    if not (root / "done").exists():
+        _call([sys.executable, "-m", "venv", str(root)])
+        pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        _call([*pip, *peer.needs])
+        for package in peer.bare:
+            _call([*pip, "--no-deps", package])
+        (root / "done").touch()
+    return str(python)
+
+
+def _call(command: Sequence[str]) -> None:
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    if found.returncode:
+        raise GeoelasticError(([*found.stderr.strip().splitlines()] or ["no reason was given"])[-1])
+
+
+class PeerProcess:
+    """A running peer, as the audit calls one: `sanitize` and `sanitize_many`. Its randomness is its own."""
+
+    def __init__(self, python: str, peer: Peer, *, epsilon: float, error_m: float) -> None:
+        # -I: neither our modules beside the worker (`statistics`, say) nor PYTHONPATH stand before the library's own
+        self._process = subprocess.Popen(
+            [python, "-I", str(_WORKER), peer.worker, repr(epsilon), repr(error_m)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        )  # fmt: skip
+        told = self._read()
+        if "ready" not in told:
+            self.close()
+            raise GeoelasticError(told.get("fault", "it did not start"))
+        self.version: str = told["ready"]
+        self.seconds, self.reports = 0.0, 0
+
+    def _read(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            return {"fault": "it ended without an answer"}
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def sanitize_many(self, lat: Any, lon: Any, *, rng: object = None) -> tuple[FloatArray, FloatArray]:
+        assert self._process.stdin is not None
+        asked = {"lat": np.asarray(lat, float).tolist(), "lon": np.asarray(lon, float).tolist()}
+        self._process.stdin.write(json.dumps(asked) + "\n")
+        self._process.stdin.flush()
+        answer = self._read()
+        if "lat" not in answer:
+            raise GeoelasticError(answer.get("fault", "no reports came"))
+        self.seconds, self.reports = answer["seconds"], len(answer["lat"])
+        return np.array(answer["lat"]), np.array(answer["lon"])
+
+    def sanitize(self, lat: float, lon: float, *, rng: object = None) -> tuple[float, float]:
+        lats, lons = self.sanitize_many([lat], [lon])
+        return float(lats[0]), float(lons[0])
+
+    def close(self) -> None:
+        """End it; it holds nothing worth keeping."""
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                with suppress(OSError):  # what was not read any more
+                    pipe.close()
+
+    def __enter__(self) -> PeerProcess:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
 
 RECORDED = {"real": True}
 _PLACES, _AREA_KM = 300, 10.0

@@ -16,9 +16,7 @@ from ..metric import verify
 from ..metric.metric_file import metric_from_parts, metric_to_parts
 from ..progress import progress_bar
 from ..store import container_bytes
-from ._tools import markdown, peak_gb, synthetic_metric, timed, warm_up
-
-__all__ = ["run", "summary"]
+from ._tools import markdown, peak_gb, places_by_mass, synthetic_metric, timed, warm_up
 
 COLD = 200
 MANY = 20_000
@@ -32,9 +30,7 @@ def run(*, progress: bool = False, side: int = 750) -> dict[str, Any]:
         metric = synthetic_metric("paris", side)
         bar.update(1, note="cold reports")
         mechanism = ElasticMechanism(metric)
-        draw = np.random.Generator(np.random.PCG64(1))
-        weights = np.where(metric.secret, metric.mass, 0)
-        places = draw.choice(metric.n, size=COLD + MANY, p=weights / weights.sum())
+        places = places_by_mass(metric, COLD + MANY, seed=1, again=True)
         milliseconds = 1000 * np.array([_one(mechanism, int(i)) for i in places[:COLD]])
         bar.update(2, note="many reports")
         many = timed(lambda: mechanism.sample_cells(places[COLD:]))

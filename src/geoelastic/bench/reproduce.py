@@ -7,22 +7,17 @@ are those of the folder in GEOELASTIC_DATA (``../shared/data`` if not set); a `f
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
-from contextlib import nullcontext
 from typing import Any
 
 from ..evaluation import mechanism_rows
-from ..evaluation.reproduce import reproduce
-from ._tools import data_folder, markdown, peak_gb, timed
-
-__all__ = ["figures", "run", "summary"]
+from ..evaluation.evaluate import reproduce
+from ._tools import data_folder, kept_in, markdown, peak_gb, timed
 
 
 def run(*, progress: bool = False, folder: str | None = None, size_km: float = 75) -> dict[str, Any]:
     """One row a part, area and mechanism; what all of it took; the paper's claims."""
-    kept = tempfile.TemporaryDirectory() if folder is None else nullcontext(folder)
-    with kept as place:
+    with kept_in(folder) as place:
         done = timed(lambda: reproduce(data_folder(), place, size_km=size_km, progress=progress))
     stages = [stage for part in done.value.values() if isinstance(part, dict) for stage in part["result"]["stages"]]
     found = sum(stage["found"] for stage in stages)

@@ -38,8 +38,6 @@ from ..tiles.tiling import MIN_TILE_CELLS
 from ._seams import both_ways, seam_rows, table_row
 from ._tools import markdown, peak_gb, synthetic_mass, timed
 
-__all__ = ["run", "summary"]
-
 SIDES, WHOLE = (500, 1000, 2000), 5000
 WORKERS = 2
 REPORTS = 40

@@ -37,8 +37,6 @@ from ..progress import progress_bar
 from ..service.bundle import client_dir
 from ._tools import markdown, synthetic_mass, timed, warm_up
 
-__all__ = ["many_files", "run", "summary"]
-
 SECONDS = 120
 CONNECTIONS = 32
 #: What a city must bear: reports a second, at a pace that does not wait for answers, and so many times `SECONDS` long.

@@ -36,8 +36,6 @@ from ..statistics.reports import ReadReports
 from ..statistics.scales import scaled_fit
 from ._tools import data_folder, markdown, spawn, synthetic_mass
 
-__all__ = ["run", "summary"]
-
 #: A record has the million too.
 RECORDED = {"whole": True}
 SIZE_KM = 75.0

@@ -18,8 +18,6 @@ from ..progress import progress_bar
 from ._tools import markdown, synthetic_mass, timed, warm_up
 from .build import mean_errors
 
-__all__ = ["run", "variant_rows"]
-
 _POINTS = 150
 
 

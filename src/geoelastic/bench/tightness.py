@@ -11,9 +11,7 @@ longer than all the rest; a `folder` keeps what was built of it.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -32,9 +30,7 @@ from ..metric.metric_file import load as load_metric
 from ..metric.sharpen import PASSES, Heights, Search
 from ..progress import progress_bar
 from ..quality import quality_from_osm
-from ._tools import data_folder, markdown, synthetic_mass, timed, warm_up
-
-__all__ = ["by_whole_sums", "run", "summary"]
+from ._tools import data_folder, kept_in, markdown, places_by_mass, synthetic_mass, timed, warm_up
 
 #: Extracts, and the side of the made-up map; above so many locations sums over all of a map are made if asked for.
 EXTRACTS = {
@@ -58,8 +54,7 @@ def run(
     """Two or three rows a map; `side` and `size_km` are those of the made-up map and of the real Paris."""
     warm_up()
     rows: list[dict[str, Any]] = []
-    kept = tempfile.TemporaryDirectory() if folder is None else nullcontext(folder)
-    with kept as place:
+    with kept_in(folder) as place:
         maps = dict(_maps(Path(place), side, size_km))
         with progress_bar("bench tightness", len(maps), show=progress) as bar:
             for done, (name, build) in enumerate(maps.items()):
@@ -120,10 +115,7 @@ def _from_extract(path: Path, **options: Any) -> Metric:
 
 def _rows(name: str, build: Builder, whole: bool) -> list[dict[str, Any]]:
     plain, default = timed(partial(build, ascent=False)), timed(build)
-    weights = np.where(default.value.secret, default.value.mass, 0)
-    rng = np.random.Generator(np.random.PCG64(7))
-    number = min(_PLACES, int(np.count_nonzero(weights)))
-    places = np.sort(rng.choice(weights.size, size=number, replace=False, p=weights / weights.sum()))
+    places = np.sort(places_by_mass(default.value, _PLACES, seed=7))
     builds = {"without ascent": plain, "default": default}
     if whole or default.value.n <= MANY:
         builds["sums over all of the map"] = timed(partial(by_whole_sums, default.value))

@@ -33,8 +33,6 @@ from ..traces import Clock, TraceMechanism
 from ..traces.trace_files import release_file
 from ._tools import markdown, timed
 
-__all__ = ["run", "summary"]
-
 #: (map, cells a side, metres of a cell): 20,000 locations, and the whole of the paper's area.
 MAPS = (("city", 240, 200.0), ("paris", 750, 100.0))
 PEOPLE = 25

@@ -15,8 +15,6 @@ from ..area import Area
 from ..errors import InputError, MissingExtraError
 from ..quality import Quality, quality_from_polygons
 
-__all__ = ["quality_from_h3", "reports_to_h3"]
-
 _DEFAULT_CELL_M = 100.0
 
 

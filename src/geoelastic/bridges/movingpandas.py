@@ -11,8 +11,6 @@ from typing import Any
 from ..errors import InputError, MissingExtraError
 from ..traces import Release
 
-__all__ = ["releases_to_trajectories"]
-
 
 def releases_to_trajectories(releases: Sequence[Release]) -> Any:
     """A TrajectoryCollection of what was released, one trajectory a release, in degrees and UTC."""

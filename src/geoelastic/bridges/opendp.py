@@ -14,8 +14,6 @@ from typing import Any
 from ..errors import InputError, MissingExtraError
 from ..mechanism import ElasticMechanism
 
-__all__ = ["make_report", "place_distance", "place_domain"]
-
 
 def _opendp() -> Any:
     try:

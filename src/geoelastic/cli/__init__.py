@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from .. import __version__
-from ._exits import exit_code_of, one_line
+from ._common import exit_code_of, one_line
 
 #: What one wants to do, and the commands for it in the order of use; each has a module of its name in this package,
 #: with a click command (or group) called `command`.

@@ -9,9 +9,8 @@ from typing import Any
 
 import click
 
-from ._common import LATLON, PLACE_COLUMNS, geo_command, show_progress, with_options
+from ._common import LATLON, LEVEL, PLACE_COLUMNS, geo_command, show_progress, with_options
 from ._describe import describe
-from ._types import LEVEL
 
 _GROUPS = {
     "Source and area": (

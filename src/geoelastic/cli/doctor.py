@@ -18,6 +18,6 @@ def command(file: str) -> dict[str, Any]:
 
     Nothing is verified here: `geoelastic verify` does that.
     """
-    from ..judge.doctor import examine
+    from ..judge.checkup import examine
 
     return examine(file)

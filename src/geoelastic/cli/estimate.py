@@ -7,21 +7,12 @@ from typing import Any
 
 import click
 
-from ._common import PLACE_COLUMNS, geo_command, show_progress, with_options
+from ._common import PLACE_COLUMNS, AliasGroup, geo_command, show_progress, with_options
 
 _ZONES = "grid:METRES, leaves:COUNT, h3:RESOLUTION or a GeoJSON file of polygons."
 
 
-class _EstimateOrPlan(click.Group):
-    """`estimate MAP ...` estimates, `estimate plan MAP ...` plans; a map called 'plan' is given as ./plan."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if args and args[0] not in ("plan", "run", *ctx.help_option_names):
-            args = ["run", *args]
-        return super().parse_args(ctx, args)
-
-
-@click.group(cls=_EstimateOrPlan, short_help="How people were spread over zones, from private reports.")
+@click.group(cls=AliasGroup, short_help="How people were spread over zones, from private reports.")
 def command() -> None:
     """How people were spread over zones, from the reports that they made through a map.
 
@@ -31,7 +22,7 @@ def command() -> None:
     """
 
 
-@geo_command(name="run", short_help="The estimate; 'run' may be left out.")
+@geo_command(under=command, name="run", short_help="The estimate; 'run' may be left out.")
 @click.argument("file", metavar="MAP")
 @click.option("--reports", required=True, metavar="R", help="Reports: any table that `sanitize` reads.")
 @click.option("--zones", required=True, metavar="Z", help=_ZONES)
@@ -56,7 +47,7 @@ def run(file: str, reports: str, zones: str, output: str, **options: Any) -> dic
     return estimate_files(file, reports, zones, output, progress=show_progress(), **options)
 
 
-@geo_command(name="plan", short_help="What so many reports will tell, before any is collected.")
+@geo_command(under=command, name="plan", short_help="What so many reports will tell, before any is collected.")
 @click.argument("file", metavar="MAP")
 @click.option("--zones", required=True, metavar="Z", help=_ZONES)
 @click.option("--people", required=True, type=float, metavar="N", help="People who report, once each.")
@@ -68,7 +59,3 @@ def plan(file: str, zones: str, people: float, **options: Any) -> dict[str, Any]
     from ..statistics.estimate_request import plan_file
 
     return plan_file(file, zones, people, progress=show_progress(), **options)
-
-
-command.add_command(run)
-command.add_command(plan)

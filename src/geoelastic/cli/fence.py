@@ -41,7 +41,7 @@ def command() -> None:
     """Fences: regions inside which all places are the same place, for any number of reports."""
 
 
-@geo_command(name="suggest", short_help="Draw fences for the recurrent places of traces.")
+@geo_command(under=command, name="suggest", short_help="Draw fences for the recurrent places of traces.")
 @click.argument("traces", nargs=-1, required=True)
 @_crowd_options
 @click.option("--only", multiple=True, type=click.Choice(_LABELS), help="Kinds of places [default: all].")
@@ -62,7 +62,9 @@ def suggest(traces: tuple[str, ...], output: str, **options: Any) -> dict[str, A
     return suggest_request(traces, output, **options)
 
 
-@geo_command(name="attack", short_help="Try to find the place in a fence from where tracks enter and leave it.")
+@geo_command(
+    under=command, name="attack", short_help="Try to find the place in a fence from where tracks enter and leave it."
+)
 @click.argument("traces", nargs=-1)
 @_crowd_options
 @click.option(
@@ -79,12 +81,12 @@ def attack(traces: tuple[str, ...], **options: Any) -> dict[str, Any]:
     workplaces found in them; without, those of made-up commuters. Exit 1 if the fences are not at least three
     times harder.
     """
-    from ..evaluation.fence_attack_study import attack_request
+    from ..evaluation.fence_attack import attack_request
 
     return attack_request(traces, **options)
 
 
-@geo_command(name="list", short_help="The fences of a metric.")
+@geo_command(under=command, name="list", short_help="The fences of a metric.")
 @click.argument("file")
 @click.option("-o", "--output", metavar="OUT", help="Write their outlines to this GeoJSON file.")
 def list_(file: str, output: str | None) -> dict[str, Any]:
@@ -94,7 +96,7 @@ def list_(file: str, output: str | None) -> dict[str, Any]:
     return list_request(file, output)
 
 
-@geo_command(name="carve", short_help="Cut fences into a built metric.")
+@geo_command(under=command, name="carve", short_help="Cut fences into a built metric.")
 @click.argument("file")
 @_FENCES
 @_carve_options
@@ -107,7 +109,7 @@ def carve(file: str, output: str, **options: Any) -> dict[str, Any]:
     return _carved(file, output, **options)
 
 
-@geo_command(name="remove", short_help="Take fences out of a metric.")
+@geo_command(under=command, name="remove", short_help="Take fences out of a metric.")
 @click.argument("file")
 @_NUMBERS
 @_carve_options
@@ -116,7 +118,7 @@ def remove(file: str, output: str, **options: Any) -> dict[str, Any]:
     return _carved(file, output, **options)
 
 
-@geo_command(name="move", short_help="Put fences of a metric elsewhere.")
+@geo_command(under=command, name="move", short_help="Put fences of a metric elsewhere.")
 @click.argument("file")
 @_NUMBERS
 @_FENCES
@@ -133,7 +135,3 @@ def _carved(file: str, output: str, **options: Any) -> dict[str, Any]:
     from ..evaluation.carving import carve_request
 
     return carve_request(file, output, progress=show_progress(), **options)
-
-
-for _part in (suggest, attack, list_, carve, remove, move):
-    command.add_command(_part)

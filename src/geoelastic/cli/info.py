@@ -24,7 +24,7 @@ def command(file: str, dump: str | None) -> dict[str, Any]:
 
     subject = open_mechanism(file)
     if dump is not None:
-        from ..judge.proved_checker import write_dump
+        from ..judge.check import write_dump
 
         write_dump(subject, dump)
     return describe(subject, Path(file))

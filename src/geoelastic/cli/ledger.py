@@ -8,8 +8,7 @@ from typing import Any
 import click
 
 from ..levels import LN2
-from ._common import LATLON, geo_command
-from ._types import HOURS, LEVEL
+from ._common import HOURS, LATLON, LEVEL, geo_command
 
 _DELTA = click.option(
     "--delta", type=float, default=1e-6, show_default=True, help="Chance that the concentrated bound may fail."
@@ -21,7 +20,7 @@ def command() -> None:
     """Count reports and say what they cost together: n reports are n d-private, and less by concentrated accounting."""
 
 
-@geo_command(name="show", short_help="Accounts and costs in a ledger.")
+@geo_command(under=command, name="show", short_help="Accounts and costs in a ledger.")
 @click.argument("ledger")
 @click.option("--user", help="Only this user.")
 @click.option("--level", type=LEVEL, default=LN2, help="Distance of the places to tell apart [default: ln2].")
@@ -48,7 +47,7 @@ def show(ledger: str, user: str | None, level: float, hours: int | None, delta: 
     return {"level": level, "delta": delta, "hours": hours, "users": rows, "text": "\n".join([told, head, *lines])}
 
 
-@geo_command(name="cost", short_help="What a number of reports costs.")
+@geo_command(under=command, name="cost", short_help="What a number of reports costs.")
 @click.option("--reports", type=int, required=True, help="Number of fresh reports.")
 @click.option("--level", type=LEVEL, default=LN2, help="Distance of the places to tell apart [default: ln2].")
 @click.option("--budget", type=LEVEL, help="Also say how many reports stay within this level.")
@@ -66,7 +65,7 @@ def cost_of(reports: int, level: float, budget: float | None, delta: float) -> d
     return result | {"text": text}
 
 
-@geo_command(name="map", short_help="Which places are still within a level after n reports.")
+@geo_command(under=command, name="map", short_help="Which places are still within a level after n reports.")
 @click.argument("file")
 @click.option("--at", type=LATLON, required=True, help="The place the reports were made from; it is not stored.")
 @click.option("--reports", type=int, help="Number of fresh reports [default: those of --ledger and --user].")
@@ -79,10 +78,6 @@ def map_(file: str, at: tuple[float, float], output: str, level: float, delta: f
     """Draw, on the map of FILE, the places that somebody who has seen all reports can still not tell from yours by more
     than a level.
     """
-    from ..figures.ledger_map import ledger_map_request
+    from ..figures.picture_request import ledger_map_request
 
     return ledger_map_request(file, at, output, level=level, delta=delta, **count)
-
-
-for _part in (show, cost_of, map_):
-    command.add_command(_part)

@@ -7,24 +7,15 @@ from typing import Any
 
 import click
 
-from ._common import geo_command, show_progress
+from ._common import AliasGroup, geo_command, show_progress
 
 
-class _Makes(click.Group):
-    """`pack MAP...` is `pack make MAP...`: maps need no word before them."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
-            args = ["make", *args]
-        return super().parse_args(ctx, args)
-
-
-@click.group(cls=_Makes, short_help="A folder of regions for any web server.")
+@click.group(cls=AliasGroup, short_help="A folder of regions for any web server.")
 def command() -> None:
     """Regions for devices, as a folder that any web server can host. `geoelastic pack MAP... -o DIR` makes one."""
 
 
-@geo_command(name="make", short_help="Make a pack, or bring one up to date.")
+@geo_command(under=command, name="make", short_help="Make a pack, or bring one up to date.")
 @click.argument("maps", nargs=-1, required=True, metavar="MAP...")
 @click.option("-o", "--output", required=True, metavar="DIR", help="The folder: a pack, empty, or not there yet.")
 @click.option("--name", default="", help="What the catalogue calls itself [default: the folder's name].")
@@ -73,7 +64,7 @@ def make(
     return told | {"text": "\n".join([*lines, total])}
 
 
-@geo_command(name="check", short_help="Check every file of a pack.")
+@geo_command(under=command, name="check", short_help="Check every file of a pack.")
 @click.argument("folder", metavar="DIR")
 def check(folder: str) -> dict[str, Any]:
     """Check the catalogue of DIR, the digest of every file, and every map from scratch."""
@@ -84,7 +75,3 @@ def check(folder: str) -> dict[str, Any]:
     lines += [f"not in the catalogue: {', '.join(told['strays'])}"] if told["strays"] else []
     verdict = "all hold" if told["ok"] else f"{len(told['faults'])} do not hold"
     return told | {"text": "\n".join([*lines, f"{told['name']}: {told['regions']} regions, {verdict}"])}
-
-
-command.add_command(make)
-command.add_command(check)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ._account import account_lines
 from ._common import LATLON, geo_command, show_progress
+from ._describe import account_lines
 
 if TYPE_CHECKING:
     from ..quality import Quality

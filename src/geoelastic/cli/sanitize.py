@@ -8,8 +8,7 @@ from typing import Any
 import click
 
 from ..levels import LN2
-from ._common import DEGREES, PLACE_COLUMNS, geo_command, show_progress, with_options
-from ._types import HOURS, LEVEL
+from ._common import DEGREES, HOURS, LEVEL, PLACE_COLUMNS, geo_command, show_progress, with_options
 
 _GUARD = ("low", "medium", "high")
 

@@ -10,42 +10,22 @@ from typing import Any
 import click
 
 from ..levels import LN2
-from ._common import LATLON, PLACE_COLUMNS, geo_command, show_progress, with_options
-from ._types import HOURS, LEVEL
+from ._common import HOURS, LATLON, LEVEL, PLACE_COLUMNS, Kind, geo_command, show_progress, with_options
 
 
-class _Number(click.ParamType):  # type: ignore[type-arg]
-    """A number or a fraction: 0.5, 1/2."""
-
-    name = "NUMBER"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Fraction:
-        try:
-            number = Fraction(str(value))
-        except (ValueError, ZeroDivisionError):
-            self.fail(f"must be a number such as 0.5 or 1/2, got {value!r}", param, ctx)
-        return number
+def _moment(text: str) -> float:
+    """Seconds since 1970."""
+    moment = datetime.fromisoformat(text)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
-class _Time(click.ParamType):  # type: ignore[type-arg]
-    """A moment, in seconds since 1970."""
-
-    name = "TIME"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        try:
-            moment = datetime.fromisoformat(str(value))
-        except ValueError:
-            self.fail(f"must be a time such as 2026-03-02 or 2026-03-02T08:00Z, got {value!r}", param, ctx)
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-
+_NUMBER = Kind("NUMBER", Fraction, "a number such as 0.5 or 1/2")
+_TIME = Kind("TIME", _moment, "a time such as 2026-03-02 or 2026-03-02T08:00Z")
 
 _mechanism_options = with_options(
+    click.option("--rate", type=_NUMBER, default="1/2", show_default=True, help="Cost of an hour, per unit of level."),
     click.option(
-        "--rate", type=_Number(), default="1/2", show_default=True, help="Cost of an hour, per unit of level."
-    ),
-    click.option(
-        "--step", "step_minutes", type=_Number(), default="10", show_default=True, help="Minutes between ticks."
+        "--step", "step_minutes", type=_NUMBER, default="10", show_default=True, help="Minutes between ticks."
     ),
     click.option(
         "--block", "block_hours", type=float, default=24, show_default=True, help="Hours released by one draw."
@@ -65,7 +45,7 @@ def command() -> None:
     """Traces: one draw for all of it, instead of one report after another. Guide: docs/traces.md."""
 
 
-@geo_command(name="release", short_help="Release traces on a public clock.")
+@geo_command(under=command, name="release", short_help="Release traces on a public clock.")
 @click.argument("file")
 @click.argument("traces", nargs=-1, required=True)
 @click.option("-o", "--output", required=True, metavar="OUT", help="The .gpx, .csv, .parquet or .geojson to write.")
@@ -75,8 +55,8 @@ def command() -> None:
     "--habit", type=float, default=0.5, show_default=True, help="Share of the measure that is taken from --past."
 )
 @click.option("--past", multiple=True, metavar="RELEASED", help="Files of earlier releases (never true traces).")
-@click.option("--from", "start_s", type=_Time(), help="Public start [default: the first fix, which is then public].")
-@click.option("--until", "end_s", type=_Time(), help="Public end [default: the last fix, which is then public].")
+@click.option("--from", "start_s", type=_TIME, help="Public start [default: the first fix, which is then public].")
+@click.option("--until", "end_s", type=_TIME, help="Public end [default: the last fix, which is then public].")
 @click.option("--user", help="Only the traces of this person.")
 @with_options(*PLACE_COLUMNS)
 @click.option(
@@ -99,7 +79,7 @@ def release(file: str, traces: tuple[str, ...], output: str, **options: Any) -> 
     return release_request(file, traces, output, progress=show_progress(), **options)
 
 
-@geo_command(name="cost", short_help="What a release costs, in words.")
+@geo_command(under=command, name="cost", short_help="What a release costs, in words.")
 @click.argument("file")
 @_mechanism_options
 @click.option("--hours", type=float, default=24, show_default=True, help="Length of the release.")
@@ -113,7 +93,7 @@ def cost(file: str, **options: Any) -> dict[str, Any]:
     return cost_request(file, **options)
 
 
-@geo_command(name="attack", short_help="What adversaries make of released traces.")
+@geo_command(under=command, name="attack", short_help="What adversaries make of released traces.")
 @click.argument("file")
 @click.argument("released")
 @_truth_options
@@ -142,7 +122,9 @@ def _attack_line(row: dict[str, Any]) -> str:
     )
 
 
-@geo_command(name="map", short_help="The true track, its release and what an adversary believes, as a page.")
+@geo_command(
+    under=command, name="map", short_help="The true track, its release and what an adversary believes, as a page."
+)
 @click.argument("file")
 @click.argument("released")
 @_truth_options
@@ -159,7 +141,3 @@ def map_(
 
     done = map_release(open_traces(file, **choices), released, truth, output, user=user, lat=lat_column, lon=lon_column)
     return done | {"text": f"{output}: holds the true track, for your eyes only"}
-
-
-for _subcommand in (release, cost, attack, map_):
-    command.add_command(_subcommand)

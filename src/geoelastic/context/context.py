@@ -11,13 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import ByteArray, IndexArray
+from ..arrays import ByteArray, IndexArray, Locked
 from ..errors import FileError
 from ..store import schema
-
-__all__ = [
-    "CORNERS", "KINDS", "NAMES", "TEXT", "Context", "Name", "context_from_parts", "context_to_parts",
-]  # fmt: skip
 
 #: What a line is, by its number; of water it is a ring, and all its rings are filled together by the even-odd rule.
 KINDS = ("", "water", "river", "coast", "road", "street")
@@ -37,17 +33,13 @@ class Name(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Context:
+class Context(Locked):
     """`begins`: at the first corner of each line what it is, by its number in `KINDS`, and 0 at its others."""
 
     begins: ByteArray
     x: IndexArray
     y: IndexArray
     names: tuple[Name, ...] = ()
-
-    def __post_init__(self) -> None:
-        for array in (self.begins, self.x, self.y):
-            array.setflags(write=False)
 
     def __repr__(self) -> str:
         return f"Context({np.count_nonzero(self.begins)} lines of {self.x.size} corners, {len(self.names)} names)"

@@ -17,10 +17,7 @@ from ..area import Area
 from ..sources.osm import location_storage, readable
 from ..sources.osm_passes import closed_area, load_osmium
 from .context import RANKS, TEXT, Context, Name
-from .shores import lake_faces, sea_faces
-from .simplify import context_of
-
-__all__ = ["read_context"]
+from .shores import context_of, lake_faces, sea_faces
 
 _ROADS = ("motorway", "trunk", "primary")
 #: On a map that is wider than this, in metres, streets of the second order would be a net without holes.

@@ -2,17 +2,23 @@
 """Mechanisms and check-ins to tables and figures: adversaries, utility, calibration, baselines, the whole study."""
 
 from .adversary import AdversaryError, binary_error, euclidean_error, loss_error, worst_case
-from .attacks import own_prior_error, repeated_reports
-from .baselines import density_snap_channel, grid_snap_channel, location_guard_channel
+from .attacks import home_recovery, own_prior_error, repeated_reports
+from .baselines import (
+    calibrate,
+    density_snap_channel,
+    grid_snap_channel,
+    laplace_channel,
+    laplace_epsilons,
+    laplace_expected_m,
+    laplace_miss,
+    location_guard_channel,
+)
 from .channel import Channel, Outputs, channel_from_matrix
 from .elastic_channel import distance_table, elastic_channel, expected_errors, mechanism_channel, paper_channel
-from .evaluate import evaluate
-from .homes import home_recovery
-from .laplace_channel import calibrate, laplace_channel, laplace_epsilons, laplace_expected_m, laplace_miss
+from .evaluate import evaluate, reproduce
 from .optimum_gap import lattice_gap
 from .paper_run import AsRun, elastic_as_run, laplace_as_run
 from .prior import Prior, prior_from_checkins
-from .reproduce import reproduce
 from .study import Study, run_study
 from .study_areas import PAPER_AREAS, StudyArea, read_areas
 from .study_report import mechanism_rows

@@ -29,11 +29,6 @@ from ..errors import InputError
 from .channel import Channel, read
 from .prior import Prior
 
-__all__ = [
-    "AdversaryError", "ChannelSurvey", "Guesser", "WorstCase", "binary_error", "euclidean_error", "loss_error",
-    "worst_case",
-]  # fmt: skip
-
 #: sides of the squares by which guesses are ruled out together, one after the other: a hundred groups in a city, then
 #: parts of those that are left
 _GROUPS_M = (1000.0, 300.0)

@@ -23,11 +23,9 @@ from ..mechanism.elastic import ElasticMechanism
 from ..metric import Metric
 from ..randomness import SeededRandom
 from ..sources.traces import Trace
+from .attacks import home_fence, home_prior
 from .home_attacks import HomeScene
-from .homes import home_fence, home_prior
 from .study_areas import StudyArea
-
-__all__ = ["Week", "browsing_rows", "week_of"]
 
 DAYS, SITES, ASKS_A_DAY = 7, 10, 2
 OFF = "sites_are_off_m"

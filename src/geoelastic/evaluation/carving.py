@@ -21,8 +21,6 @@ from ..opening import load
 from ..release.fence_request import CROSSING
 from ..store import require_writable
 
-__all__ = ["carve_request", "carving_cost", "rebuilt"]
-
 #: The places compared lie within this distance of what changed: further away nothing does.
 _AROUND_M = 3000.0
 

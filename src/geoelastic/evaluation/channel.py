@@ -19,8 +19,6 @@ import numpy as np
 from ..arrays import FloatArray, IntArray
 from ..errors import InputError
 
-__all__ = ["BLOCK", "BlockReader", "Channel", "Outputs", "channel_from_matrix", "read"]
-
 #: columns per block: 1024 x 3000 doubles are 24 MB, small enough to stay near the processor, large enough for BLAS
 BLOCK = 1024
 

@@ -18,8 +18,6 @@ from ..arrays import FloatArray
 from ..errors import require_count, require_latlon
 from ..sources.traces import Fix, Trace, clean_trace
 
-__all__ = ["Commuter", "home_density", "synthetic_commuters"]
-
 _BLOCK_M = 120.0
 _STREET_ANGLE = np.radians(23.0)
 _CITY_M = 4000.0

@@ -16,7 +16,7 @@ import numpy as np
 
 from .. import _kernels as kernels
 from ..arrays import FloatArray, IndexArray, IntArray
-from ..errors import InputError, require_positive
+from ..errors import InputError
 from ..levels import UNREACHABLE, level_to_units
 from ..mechanism.elastic import ElasticMechanism
 from ..mechanism.sticky import Sticky
@@ -30,26 +30,15 @@ from .prior import Prior
 from .study_areas import StudyArea
 from .utility import expected_distance
 
-__all__ = [
-    "DistanceTable", "cells_in", "distance_table", "elastic_channel", "expected_errors", "law_channel",
-    "mechanism_channel", "paper_channel", "reporting_channel",
-]  # fmt: skip
-
 
 @dataclass(frozen=True, eq=False)
 class DistanceTable:
-    """`units[r]`: distances from location `inputs[r]` to the locations `columns`; `row_of_place`: a place's row.
-
-    Without a `cut` the columns are all locations. With one, what lies beyond it is `UNREACHABLE`, and the columns are
-    the locations that some input reaches: a small part of a map of half a million.
-    """
+    """`units[r]`: distances from location `inputs[r]` to all locations; `row_of_place`: a place's row."""
 
     metric: AnyMetric
     inputs: IntArray
     row_of_place: IntArray
     units: IndexArray
-    columns: IntArray
-    cut: float | None = None
 
     def for_places(self, prior: Prior) -> DistanceTable:
         """The same distances for another prior, whose places lie in the same locations."""
@@ -60,31 +49,23 @@ class DistanceTable:
         return replace(self, row_of_place=rows)
 
 
-def distance_table(
-    metric: AnyMetric, prior: Prior, *, cut: float | None = None, workers: int = 2, progress: bool = False
-) -> DistanceTable:
+def distance_table(metric: AnyMetric, prior: Prior, *, workers: int = 2, progress: bool = False) -> DistanceTable:
     """Distances from the location of every place of the prior. The places must lie on the metric's grid."""
     inputs, rows = np.unique(_locations_of(metric, prior), return_inverse=True)
-    found: dict[int, tuple[IntArray, IndexArray]] = {}
-    for some, units in _distances(metric, inputs, cut, workers=workers, progress=progress):
-        near = np.flatnonzero((units < UNREACHABLE).any(axis=0)) if cut is not None else np.arange(metric.n)
-        found.update((int(r), (near, row)) for r, row in zip(some, units[:, near], strict=True))
-    columns = np.arange(metric.n) if cut is None else np.unique(np.concatenate([near for near, _ in found.values()]))
-    table = np.full((len(inputs), len(columns)), UNREACHABLE, dtype=np.int32)
-    for r in range(len(inputs)):
-        near, units = found.pop(r)
-        table[r, np.searchsorted(columns, near)] = units
+    table = np.empty((len(inputs), metric.n), dtype=np.int32)
+    for some, units in _distances(metric, inputs, workers=workers, progress=progress):
+        table[some] = units
     table.setflags(write=False)
-    return DistanceTable(metric, inputs, rows, table, columns, cut)
+    return DistanceTable(metric, inputs, rows, table)
 
 
 def _distances(
-    metric: AnyMetric, locations: IntArray, cut: float | None, *, workers: int, progress: bool = False
+    metric: AnyMetric, locations: IntArray, *, workers: int, progress: bool = False
 ) -> Iterator[tuple[IntArray, IndexArray]]:
     """Whole distances from `locations` to all, some sources at a time: (their numbers in `locations`, a row each).
 
-    Sources that lie side by side share a search, which takes a third of the time of one each; not up to a cut, where a
-    search alone is short, nor inside a fence, where there is none.
+    Sources that lie side by side share a search, which takes a third of the time of one each; not inside a fence, where
+    there is none.
     """
     whole = metric.whole()
     fenced = whole.fence[locations] > 0
@@ -97,8 +78,8 @@ def _distances(
     ]
 
     def search(some: IntArray) -> IndexArray:
-        if cut is not None or fenced[some[0]]:
-            return np.stack([whole.distance_units_from(int(i), cut) for i in locations[some]])
+        if fenced[some[0]]:
+            return np.stack([whole.distance_units_from(int(i)) for i in locations[some]])
         graph, far = whole.graph, UNREACHABLE
         kind = kernels.lane_kind(far)
         space = kernels.bounded_workspace(graph.n, graph.index.size, graph.buckets, kind)
@@ -133,9 +114,8 @@ def _locations_of(metric: AnyMetric, prior: Prior) -> IntArray:
     return owner
 
 
-def _outputs(metric: AnyMetric, locations: IntArray | slice = slice(None)) -> Outputs:
-    side = metric.locations.size[locations].astype(np.int64)
-    return Outputs(np.asarray(metric.xy)[locations], side, float(metric.grid.cell_m))
+def _outputs(metric: AnyMetric) -> Outputs:
+    return Outputs(np.asarray(metric.xy), metric.locations.size.astype(np.int64), float(metric.grid.cell_m))
 
 
 def elastic_channel(
@@ -146,15 +126,13 @@ def elastic_channel(
     `sharpened`: the table is of the metric that a certified relief lets reports go by, and all of d' counts.
     """
     metric = table.metric
-    if table.cut is not None:
-        raise InputError("'table' must have no cut: a mechanism with a guarantee reports everywhere")
     measure, cells = output_measure(metric.whole(), output), metric.locations.area_cells.astype(np.float64)
     table_of_weights = make_weights(WHOLE if sharpened else HALF)
     farthest = int(table.units.max(where=table.units < UNREACHABLE, initial=0))
     weight_of = _weight_by_units(table_of_weights, farthest)
     label = name or f"elastic, output by {output if isinstance(output, str) else 'measure'}"
     # inside a fence every report is even over it, whatever the measure outside
-    return _channel(label, table, table.columns, weight_of, (measure, cells), _outputs(metric), sound=True)
+    return _channel(label, table, np.arange(metric.n), weight_of, (measure, cells), _outputs(metric), sound=True)
 
 
 def law_channel(table: DistanceTable, output: str, rate: float) -> Channel:
@@ -162,8 +140,8 @@ def law_channel(table: DistanceTable, output: str, rate: float) -> Channel:
     farthest = int(table.units.max(where=table.units < UNREACHABLE, initial=0))
     weight_of = np.append(np.exp(-rate * np.arange(farthest + 1)), 0.0)
     measure = output_measure(table.metric.whole(), output)
-    name = f"by {output}, {rate:g} a unit"
-    return _channel(name, table, table.columns, weight_of, (measure, measure), _outputs(table.metric), sound=False)
+    name, column = f"by {output}, {rate:g} a unit", np.arange(table.metric.n)
+    return _channel(name, table, column, weight_of, (measure, measure), _outputs(table.metric), sound=False)
 
 
 def reporting_channel(metric: AnyMetric, prior: Prior, *, workers: int = 2, progress: bool = False) -> Channel:
@@ -201,42 +179,25 @@ def cells_in(metric: AnyMetric, area: StudyArea) -> IntArray:
 
 
 def paper_channel(
-    table: DistanceTable,
-    prior: Prior | None = None,
-    area: StudyArea | None = None,
-    *,
-    cut: float | None = None,
-    name: str | None = None,
+    table: DistanceTable, prior: Prior | None = None, area: StudyArea | None = None, *, name: str | None = None
 ) -> Channel:
-    """The paper's evaluation as its program ran it: exp(-d/2) evenly over cells, and nothing beyond level `cut`.
+    """The paper's evaluation as its program ran it: exp(-d/2) evenly over cells, and nothing beyond level 2 l_top.
 
-    With an `area` only its cells, and those of the prior's places, are reported, the rest is normalised away. `cut`
-    is 2 l_top unless given. NO GUARANTEE: the support depends on the secret, so some reports exclude some places for
-    certain. It is here to compare with the paper's figures, not to be used.
+    With an `area` only its cells, and those of the prior's places, are reported, the rest is normalised away. NO
+    GUARANTEE: the support depends on the secret, so some reports exclude some places for certain. It is here to
+    compare with the paper's figures, not to be used.
     """
     metric = table.metric
-    cut = 2 * metric.l_top if cut is None else require_positive("cut", cut)
-    if table.cut is not None and cut > table.cut:
-        raise InputError(f"'cut' must be at most that of the table, {table.cut:g}, got {cut:g}")
     if area is None or prior is None:
-        outputs, column = _outputs(metric, table.columns), np.arange(len(table.columns))
+        outputs, column = _outputs(metric), np.arange(metric.n)
         label = "as in the paper, whole map (no guarantee)"
     else:
         cells = np.union1d(cells_in(metric, area), prior.cell)
-        outputs, column = (
-            _single_cells(metric, cells),
-            _column_of(table, metric.locations.owner.ravel()[cells].astype(np.int64)),
-        )
+        outputs, column = _single_cells(metric, cells), metric.locations.owner.ravel()[cells].astype(np.int64)
         label = "as in the paper, in the box (no guarantee)"
     count = outputs.side.astype(np.float64) ** 2
-    weight_of = _weight_by_units(make_weights(HALF), level_to_units(cut))
+    weight_of = _weight_by_units(make_weights(HALF), level_to_units(2 * metric.l_top))
     return _channel(name or label, table, column, weight_of, (count, count), outputs, sound=False)
-
-
-def _column_of(table: DistanceTable, locations: IntArray) -> IntArray:
-    """The table's column of each location, -1 where it has none because no input is so near."""
-    at = np.minimum(np.searchsorted(table.columns, locations), len(table.columns) - 1)
-    return np.where(table.columns[at] == locations, at, -1)
 
 
 def _single_cells(metric: AnyMetric, cells: IntArray) -> Outputs:
@@ -248,7 +209,7 @@ def _channel(
     name: str, table: DistanceTable, column: IntArray, weight_of: FloatArray, measures: tuple[Any, Any],
     outputs: Outputs, *, sound: bool,
 ) -> Channel:  # fmt: skip
-    """The channel measure x weight of the distance in `column` (-1: out of reach), normalised.
+    """The channel measure x weight of the distance in `column`, normalised.
 
     `measures`: outside and inside fences.
     """
@@ -279,8 +240,8 @@ def expected_errors(
     One array for each of the `channels`, which are made of a few distances at a time: they share the searches.
     """
     found = [np.empty(len(locations)) for _ in channels]
-    for some, units in _distances(metric, locations, None, workers=workers, progress=progress):
-        table = DistanceTable(metric, locations[some], np.arange(len(some)), units, np.arange(metric.n))
+    for some, units in _distances(metric, locations, workers=workers, progress=progress):
+        table = DistanceTable(metric, locations[some], np.arange(len(some)), units)
         for errors, make in zip(found, channels, strict=True):
             channel = make(table)
             rows = channel.block(0, channel.outputs.n)

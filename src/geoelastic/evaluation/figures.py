@@ -15,8 +15,6 @@ from ..locations import Grid
 from ..metric import AnyMetric
 from ..store.atomic import writing
 
-__all__ = ["LABELS", "error_boxes", "maps", "recovery_curves", "save_figure", "trade_off", "user_boxes"]
-
 FORMATS = ("png", "svg", "pdf")
 #: mechanism -> (label, colour)
 LABELS = {

@@ -19,21 +19,11 @@ from ..mechanism.elastic import ElasticMechanism
 from ..metric import AnyMetric
 from ..randomness import SeededRandom
 from ..traces import Habit, TraceMechanism
-from .attacks import outcome_rows
+from .attacks import home_fence, home_prior, outcome_rows
 from .elastic_channel import reporting_channel
-from .homes import home_fence, home_prior
 from .prior import Prior
 from .study_areas import StudyArea
 from .traces.trace_homes import HomeTicks, Told, home_beliefs
-
-__all__ = ["HomeScene", "attack_rows"]
-
-#: A night of the trace mechanism: hours at home, drawn at once.
-_NIGHT_TICKS = 36
-#: How far from work people live: chances fall like e^(-metres / this).
-_COMMUTE_M = 3000.0
-#: Neighbours of a fence live within so many cells of it.
-_NEIGHBOUR_CELLS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +65,14 @@ class HomeScene:
         best = np.flatnonzero(score >= score.max() - 1e-9)
         guess = int(np.argmin(belief @ self.apart_m))
         return float((home in best) / len(best)), float(self.apart_m[guess, home])
+
+
+#: A night of the trace mechanism: hours at home, drawn at once.
+_NIGHT_TICKS = 36
+#: How far from work people live: chances fall like e^(-metres / this).
+_COMMUTE_M = 3000.0
+#: Neighbours of a fence live within so many cells of it.
+_NEIGHBOUR_CELLS = 3
 
 
 class _AttackTable:

@@ -26,8 +26,6 @@ from ..arrays import FloatArray, IntArray
 from ..errors import GeoelasticError, InputError
 from ..levels import LEVEL_UNIT
 
-__all__ = ["LinearProgram", "Optimum", "solve_optimum", "spanner"]
-
 #: The solution and the bound of its multipliers differ by at most this part.
 TOLERANCE = 1e-5
 #: Steps are this part of the longest that keeps everything positive.

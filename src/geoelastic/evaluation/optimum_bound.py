@@ -28,8 +28,6 @@ from ..levels import LEVEL_BITS
 from ..store.atomic import write_bytes
 from .optimum import LinearProgram, Optimum
 
-__all__ = ["Certificate", "certified_bound", "certify", "exp_above", "read_certificate", "write_certificate"]
-
 #: Fractional bits of R and of Y.
 R_BITS, Y_BITS = 40, 20
 _FORMAT = "geoelastic-optimum-1"

@@ -23,8 +23,6 @@ from .optimum import LinearProgram, solve_optimum, spanner
 from .optimum_bound import WEIGHTS_TOTAL
 from .study_areas import StudyArea
 
-__all__ = ["LatticeScene", "lattice_gap", "lattice_scene", "mechanism_errors"]
-
 
 @dataclass(frozen=True, eq=False)
 class LatticeScene:

@@ -14,8 +14,6 @@ import numpy as np
 
 from ..arrays import FloatArray
 
-__all__ = ["PaperClaim", "judge_claims", "judge_counts"]
-
 _PAPER_EPSILON = 0.001353
 _PAPER_MEDIANS_M = {"elastic": 1056.0, "laplace": 1180.0}
 _PAPER_COUNTS = (9635, 429)

@@ -26,13 +26,11 @@ from ..arrays import FloatArray
 from ..locations import Grid
 from ..metric import AnyMetric
 from .adversary import AdversaryError, binary_error, euclidean_error
+from .baselines import boxed_laplace_channel, laplace_channel
 from .channel import Channel
 from .elastic_channel import DistanceTable, cells_in, paper_channel
-from .laplace_channel import boxed_laplace_channel, laplace_channel
 from .prior import Prior
 from .study_areas import StudyArea
-
-__all__ = ["AsRun", "cell_prior", "elastic_as_run", "laplace_as_run"]
 
 
 @dataclass(frozen=True, eq=False)

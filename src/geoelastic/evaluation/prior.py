@@ -18,8 +18,6 @@ from ..errors import InputError, require_able, require_choice
 from ..locations import Grid
 from ..sources.checkins import Checkins
 
-__all__ = ["COUNTING", "Prior", "prior_from_checkins"]
-
 COUNTING = ("visits", "checkins")
 
 

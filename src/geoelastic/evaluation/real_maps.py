@@ -26,8 +26,6 @@ from ..store.atomic import write_bytes
 from ..store.digest import file_digest
 from .study_stages import METRIC, Stages
 
-__all__ = ["AS_IN_THE_PAPER", "CITY_RADIUS_M", "INPUTS", "PARIS", "SF_BOX", "RealData"]
-
 PARIS = (48.8567, 2.3487)
 #: Paris proper is 105 km², a disc of 5.8 km; the census, restaurants and venues of this disc set the city's average
 CITY_RADIUS_M = 5600.0

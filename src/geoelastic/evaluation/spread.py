@@ -26,8 +26,6 @@ from ..statistics.maximum import expectation_maximisation
 from ..statistics.model import report_model
 from ..statistics.zones import Zones
 
-__all__ = ["WAYS", "Known", "Squares", "make_squares"]
-
 SIZES_M = (500, 1000, 2000, 4000)
 #: Ways to measure, with the sizes of zones that each has.
 WAYS = {"square": SIZES_M, "all": SIZES_M[1:]}

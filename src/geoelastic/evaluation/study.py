@@ -26,17 +26,20 @@ from ..metric.relief import reporting_metric
 from ..sources.checkins import Checkins
 from .adversary import AdversaryError, ChannelSurvey, Guesser
 from .attacks import Acquaintance, OwnPriorError
-from .baselines import density_snap_channel, grid_snap_channel, location_guard_channel
+from .baselines import (
+    density_snap_channel,
+    grid_snap_channel,
+    laplace_channel,
+    laplace_epsilons,
+    location_guard_channel,
+)
 from .channel import Channel, read
 from .elastic_channel import DistanceTable, cells_in, distance_table, elastic_channel, expected_errors, paper_channel
-from .laplace_channel import laplace_channel, laplace_epsilons
 from .paper_run import AsRun, elastic_as_run, laplace_as_run
 from .prior import Prior, prior_from_checkins
 from .study_areas import StudyArea
 from .study_stages import Stages
 from .utility import DistanceReader, Utility
-
-__all__ = ["OWN_PRIOR", "PAIRS", "AreaStudy", "Study", "five_numbers", "run_study"]
 
 #: mechanism -> the planar Laplace with its utility in the first area
 PAIRS = {
@@ -48,10 +51,6 @@ PAIRS = {
 }
 #: mechanisms that are also judged by an adversary who knows the user's own habits
 OWN_PRIOR = ("paper", "laplace=paper", "elastic", "laplace=elastic")
-#: areas are measured on a sub-lattice of this many cells a side, so that a map of any size takes about the same time
-_ERROR_LATTICE = 36
-#: an even sample of users for the adversary with the user's own prior
-_OWN_PRIOR_USERS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +75,12 @@ class Study:
             "metric": self.metric_key, "checkins": self.checkins_key, "area": area.to_json(), "count": self.count,
             "people": crowd,
         }  # fmt: skip
+
+
+#: areas are measured on a sub-lattice of this many cells a side, so that a map of any size takes about the same time
+_ERROR_LATTICE = 36
+#: an even sample of users for the adversary with the user's own prior
+_OWN_PRIOR_USERS = 100
 
 
 class AreaStudy:

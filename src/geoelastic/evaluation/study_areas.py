@@ -23,8 +23,6 @@ from ..errors import InputError, require_latlon, require_positive
 from ..sources.checkins import Checkins
 from ..sources.streams.geojsonfile import read_features
 
-__all__ = ["PAPER_AREAS", "StudyArea", "read_areas"]
-
 
 @dataclass(frozen=True)
 class StudyArea:

@@ -20,8 +20,6 @@ from .paper_claims import PaperClaim
 from .study import five_numbers
 from .study_stages import plain
 
-__all__ = ["draw_figures", "mechanism_rows", "mechanism_table", "write_report"]
-
 Table = tuple[Sequence[str], list[list[Any]]]
 
 _STYLE = """

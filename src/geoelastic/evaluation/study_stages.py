@@ -18,8 +18,6 @@ from ..store.atomic import write_bytes
 from ..store.digest import digest, file_digest
 from ..store.kept import kept, kept_name
 
-__all__ = ["EVALUATION", "METRIC", "Stages", "plain", "source_digest"]
-
 #: parts of the package that decide a result of the evaluation, given a metric, and those that decide a metric
 EVALUATION = ("_kernels", "evaluation", "levels.py", "mechanism")
 METRIC = ("_kernels", "area.py", "fences", "levels.py", "locations", "mass", "metric", "quality", "sources")

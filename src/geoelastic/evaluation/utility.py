@@ -20,10 +20,6 @@ from ..errors import InputError
 from .channel import Channel, Outputs, read
 from .prior import Prior
 
-__all__ = [
-    "PAPER_THRESHOLDS_M", "DistanceReader", "Utility", "expected_distance", "measure_utility", "weighted_quantiles",
-]  # fmt: skip
-
 #: r of the paper's threshold distance d_r
 PAPER_THRESHOLDS_M = (1200, 1500, 1800)
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)

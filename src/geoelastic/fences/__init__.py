@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fences: regions inside which every place is the same place.
 
-`shapes` puts them on a grid (all that a metric needs, and what this package exports); `stays` and `places` find what to
-fence in a trace; `crowds` and `random_halving` draw a fence for it, `suggest` ties these together. What tries to
+`shapes` puts them on a grid (all that a metric needs, and what this package exports); `places` finds what to fence in a
+trace; `crowds` and `random_halving` draw a fence for it, `suggest` ties these together. What tries to
 see through fences is in `geoelastic.evaluation`.
 """
 

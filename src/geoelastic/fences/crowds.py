@@ -7,15 +7,15 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol
 
 import numpy as np
 from scipy.ndimage import distance_transform_edt, label
 
 from ..area import Area
-from ..arrays import BoolArray, FloatArray, IndexArray
+from ..arrays import BoolArray, FloatArray, IndexArray, read_only
 from ..errors import InputError, require_able, require_choice, require_latlon, require_nonnegative, require_positive
 from ..locations import Grid
+from .shapes import OnMap
 
 __all__ = ["COUNTED", "Crowd", "area_crowd", "metric_crowd", "osm_crowd"]
 
@@ -27,17 +27,6 @@ COUNTED = {
     "buildings": ("building",),
     "POIs": ("amenity", "shop", "office", "leisure", "tourism", "craft", "healthcare"),
 }
-
-
-class _Weighed(Protocol):
-    """The part of a metric that says how much mass is where."""
-
-    @property
-    def grid(self) -> Grid: ...
-    @property
-    def mass(self) -> FloatArray: ...
-    @property
-    def locations(self) -> Any: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +63,7 @@ def area_crowd(lat: float, lon: float, *, area_km2: float = 1.0, margin_m: float
     return Crowd(grid, np.full(grid.shape, (cell_m / 1000) ** 2), area_km2, "km²", margin_m, block.astype(np.int32))
 
 
-def metric_crowd(metric: _Weighed, amount: float = 4.0, *, margin_m: float = 300) -> Crowd:
+def metric_crowd(metric: OnMap, amount: float = 4.0, *, margin_m: float = 300) -> Crowd:
     """So many units of the privacy mass of a metric; one unit is what a disc of r_small holds in the city."""
     require_able("metric", metric, "mass", "a metric (ge.load reads one from a file)")
     cells = (np.asarray(metric.mass) / metric.locations.area_cells)[metric.locations.owner]
@@ -116,8 +105,7 @@ def _count(path: str, what: str, grid: Grid) -> FloatArray:
         lat, lon = grid.cell_to_latlon(*np.indices(grid.shape))
         inside = (lat >= box[0]) & (lat <= box[2]) & ((lon - box[1]) % 360 <= box[3] - box[1])
         cells[~inside & (cells == 0)] = -1
-    cells.setflags(write=False)
-    return cells
+    return read_only(cells)
 
 
 def _regions(

@@ -18,7 +18,7 @@ import shapely
 from shapely.geometry import mapping, shape
 
 from ..area import Area
-from ..arrays import BoolArray, IndexArray, IntArray
+from ..arrays import BoolArray, FloatArray, IndexArray, IntArray, read_only
 from ..errors import InputError, OutsideError, require_latlon, require_positive
 from ..locations import Grid
 
@@ -33,8 +33,8 @@ _EDGE_DEG = 0.01
 _MOST_RADIUS_M = 1e6
 
 
-class _Fenced(Protocol):
-    """The part of a metric that says where its fences are."""
+class OnMap(Protocol):
+    """The part of a metric that says where its fences are and how much mass is where."""
 
     @property
     def grid(self) -> Grid: ...
@@ -42,6 +42,10 @@ class _Fenced(Protocol):
     def totals(self) -> dict[str, Any]: ...
     def fence_members(self, number: int) -> Any: ...
     def leaves(self, indices: Any) -> tuple[Any, Any, Any]: ...
+    @property
+    def mass(self) -> FloatArray: ...
+    @property
+    def locations(self) -> Any: ...
 
 
 def disc(lat: float, lon: float, radius_m: float) -> Any:
@@ -181,8 +185,7 @@ def _renumbered(cells: IndexArray, masks: list[BoolArray]) -> IndexArray:
     for old, new in final.items():
         table[old] = new
     numbered: IndexArray = table[cells]
-    numbered.setflags(write=False)
-    return numbered
+    return read_only(numbered)
 
 
 def _mask(grid: Grid, fence: Any, name: str) -> BoolArray:
@@ -253,7 +256,7 @@ def _outline(grid: Grid, rows: Any, cols: Any, sides: Any) -> Any:
     return shapely.transform(plane, to_degrees)
 
 
-def fence_outlines(metric: _Fenced) -> list[Any]:
+def fence_outlines(metric: OnMap) -> list[Any]:
     """The outlines of a metric's fences, in degrees, fence 1 first."""
     numbers = range(1, metric.totals["fences"] + 1)
     return [_outline(metric.grid, *metric.leaves(metric.fence_members(number))) for number in numbers]

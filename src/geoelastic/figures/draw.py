@@ -1,21 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures as PNG, by matplotlib's objects alone: no global state, no window system."""
+"""Pictures and curves as PNG, by matplotlib's objects alone: no global state, no window system.
+
+Water, coast, roads and names lie over a picture so quietly that its colours can still be read.
+"""
 
 from __future__ import annotations
 
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from ..arrays import FloatArray
+from ..context import Context, Name
 from ..errors import MissingExtraError
-from .context_layer import draw_context
 from .picture import Picture, edges_of
-
-__all__ = ["COLOURS", "INK", "draw_picture", "new_figure", "picture_png", "pictures_png", "to_png"]
 
 #: One sequential map for every quantity: even in lightness, legible in grey and to the colour-blind.
 COLOURS = "viridis"
@@ -135,3 +137,98 @@ def _round_length(most_m: float) -> float:
     """The largest of 1, 2, 5, 10, 20, ... metres that is not longer than `most_m`."""
     power = 10.0 ** math.floor(math.log10(most_m))
     return max(step * power for step in (1, 2, 5) if step * power <= most_m)
+
+
+_WATER = "#a5cdf2"
+#: Colour, width and strength of lines; light, for colours are darkest where little is.
+_LINES = {
+    "street": ("white", 0.5, 0.35), "road": ("white", 1.0, 0.6), "river": (_WATER, 0.8, 0.8),
+    "coast": (_WATER, 0.7, 0.9),
+}  # fmt: skip
+_SIZES = (10.0, 8.5, 7.5, 6.5)
+#: Names that are drawn, at most, and the room that a letter takes, in parts of its height.
+_MOST, _LETTER = 24, 0.62
+
+
+def draw_context(axes: Any, context: Context) -> None:
+    """Draw it into a matplotlib axes whose metres are the map's."""
+    from matplotlib.collections import LineCollection
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
+
+    rings = [Path(np.vstack([ring, ring[:1]]), closed=True) for ring in context.lines("water")]
+    if rings:
+        axes.add_patch(PathPatch(Path.make_compound_path(*rings), facecolor=_WATER, alpha=0.38, edgecolor="none"))
+    for kind, (colour, width, alpha) in _LINES.items():
+        axes.add_collection(LineCollection(list(context.lines(kind)), colors=colour, linewidths=width, alpha=alpha))
+    _write_names(axes, context)
+
+
+def _write_names(axes: Any, context: Context) -> None:
+    """The best known first; a name that would lie on another or over the edge is left out."""
+    from matplotlib.patheffects import withStroke
+
+    halo = [withStroke(linewidth=2.2, foreground="white", alpha=0.85)]
+    (west, east), (south, north) = axes.get_xlim(), axes.get_ylim()
+    metres = (east - west) / (axes.figure.get_figwidth() * 72 * 0.8)  # of a point
+    taken: list[tuple[float, float, float, float]] = []
+    for name in context.names:
+        box = _box(name, metres)
+        inside = box[0] >= west and box[1] >= south and box[2] <= east and box[3] <= north
+        if inside and len(taken) < _MOST and not any(_overlap(box, other) for other in taken):
+            taken.append(box)
+            axes.text(
+                name.x, name.y, name.text, fontsize=_SIZES[name.rank], color="#1b1f24", ha="center", va="center",
+                path_effects=halo, clip_on=True, parse_math=False, fontstyle="normal" if name.rank else "italic",
+            )  # fmt: skip
+
+
+def _box(name: Name, metres: float) -> tuple[float, float, float, float]:
+    """West, south, east and north of a name on the map."""
+    high = 1.6 * _SIZES[name.rank] * metres
+    wide = _LETTER * _SIZES[name.rank] * len(name.text) * metres
+    return name.x - wide / 2, name.y - high / 2, name.x + wide / 2, name.y + high / 2
+
+
+def _overlap(a: tuple[float, float, float, float], b: tuple[float, float, float, float]) -> bool:
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+
+
+_COLOURS = ("#d1495b", "#2e6f9e", "#66a182", "#8d6a9f")
+_BINS = 14
+
+
+def compare_png(
+    distance_km: FloatArray, panels: Mapping[str, Mapping[str, FloatArray]], *, level_lines: Mapping[str, float]
+) -> bytes:
+    """One panel a quantity (its name is the axis label), one colour a mechanism; lines are medians, dots are places.
+
+    `level_lines`: a horizontal line in the panels named, such as the mass that was promised.
+    """
+    figure = new_figure(4.9 * len(panels), 3.9)
+    for axes, (label, series) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True):
+        for colour, (name, values) in zip(_COLOURS, series.items(), strict=False):
+            axes.plot(distance_km, values, ".", color=colour, markersize=2.2, alpha=0.35)
+            axes.plot(*_running_median(distance_km, values), "-", color=colour, linewidth=2.4, label=name)
+        if label in level_lines:
+            axes.axhline(level_lines[label], color=INK, linewidth=1, linestyle=":")
+        axes.set_yscale("log")
+        axes.set_xlabel("km from the centre")
+        axes.set_title(label, loc="left", fontsize=10, fontweight="bold", color=INK)
+        axes.grid(color="#e1e4e8", linewidth=0.6)
+        axes.set_axisbelow(True)
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(False)
+        axes.legend(fontsize=8, frameon=False)
+    return to_png(figure)
+
+
+def _running_median(x: FloatArray, y: FloatArray) -> tuple[list[Any], list[Any]]:
+    edges = np.linspace(x.min(), x.max(), _BINS + 1)
+    middle, median = [], []
+    for low, high in pairwise(edges):
+        inside = (x >= low) & (x <= high)
+        if np.count_nonzero(inside) >= 3:
+            middle.append((low + high) / 2)
+            median.append(np.median(y[inside]))
+    return middle, median

@@ -1,31 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a metric and a mechanism look like: the pictures of `geoelastic map`."""
+"""What a metric and a mechanism look like: the pictures of `geoelastic map`.
+
+Quantities that cost a search each are computed at an even sample of places.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .. import _kernels as kernels
-from ..arrays import FloatArray
+from ..arrays import FloatArray, IntArray
 from ..errors import InputError, require_count
 from ..metric.cartogram import UNITS
 from ..metric.threads import in_parts
 from ..quality import Quality
 from .picture import Mark, Picture, credit_of
-from .sample import sample_places
 
 if TYPE_CHECKING:
     from ..mechanism import ElasticMechanism, RandomSource
     from ..mechanism.sticky import Sticky
     from ..metric import AnyMetric
 
-__all__ = [
-    "ball_map", "cartogram_map", "clouds_map", "error_map", "fences_map", "mass_map", "quality_map", "report_map",
-    "slack_map",
-]  # fmt: skip
+if TYPE_CHECKING:
+    from ..metric import AnyMetric
 
 _PROBES = 16
 _HERE = "#d7263d"
@@ -42,19 +45,16 @@ def quality_map(quality: Quality) -> Picture:
     )
 
 
+def _picture(metric: AnyMetric, cells: FloatArray, title: str, label: str, **more: Any) -> Picture:
+    """A picture of the ground, with whom to name for it and what it is recognised by."""
+    return Picture(metric.grid, cells, title, label, credit=credit_of(metric.info), context=metric.context, **more)
+
+
 def mass_map(metric: AnyMetric) -> Picture:
     """Mass per hectare: on an adaptive layout a location's mass is spread over its cells."""
     density = _mass_per_hectare(metric)
     cells = np.where(density > 0, density, np.nan)
-    return Picture(
-        metric.grid,
-        cells,
-        "Privacy mass",
-        "mass per hectare",
-        log=True,
-        credit=credit_of(metric.info),
-        context=metric.context,
-    )
+    return _picture(metric, cells, "Privacy mass", "mass per hectare", log=True)
 
 
 def error_map(mechanism: ElasticMechanism, *, points: int = 4000) -> Picture:
@@ -62,9 +62,9 @@ def error_map(mechanism: ElasticMechanism, *, points: int = 4000) -> Picture:
     metric = mechanism.metric
     sample = sample_places(metric, points)
     errors = mechanism.expected_errors(locations=sample.places)["mean"]
-    return Picture(
-        metric.grid, sample.spread(errors), "Expected error of a report", "metres", log=True, backdrop=_grey(metric),
-        note=f"exact at {sample.note}", credit=credit_of(metric.info), context=metric.context,
+    return _picture(
+        metric, sample.spread(errors), "Expected error of a report", "metres", log=True, backdrop=_grey(metric),
+        note=f"exact at {sample.note}",
     )  # fmt: skip
 
 
@@ -81,9 +81,9 @@ def slack_map(metric: AnyMetric, *, points: int = 20_000) -> Picture:
     ratios = np.nanmean(np.concatenate(parts), axis=1)
     people = np.average(ratios, weights=np.maximum(metric.mass[sources], 1e-300))
     note = f"mean {ratios.mean():.3g} over places, {people:.3g} over people, at {sample.note}"
-    return Picture(
-        metric.grid, sample.spread(ratios), "Mass within a level, against the requirement", "m(B_l) / req(l)", low=1.0,
-        backdrop=_grey(metric), note=note, credit=credit_of(metric.info), context=metric.context,
+    return _picture(
+        metric, sample.spread(ratios), "Mass within a level, against the requirement", "m(B_l) / req(l)", low=1.0,
+        backdrop=_grey(metric), note=note,
     )  # fmt: skip
 
 
@@ -116,10 +116,9 @@ def ball_map(metric: AnyMetric, i: int) -> Picture:
     inside = _mass_per_hectare(metric) * (metric.grid.cell_m / 100) ** 2
     crowd = float(inside[levels <= l_star].sum())
     note = f"mass within l* = {l_star:.3g}: {crowd:.2f}; outlines: l* and l_top = {metric.l_top:.3g}"
-    return Picture(
-        metric.grid, cells, "Indistinguishable from here", "level", low=0.0, high=metric.l_top, backdrop=_grey(metric),
+    return _picture(
+        metric, cells, "Indistinguishable from here", "level", low=0.0, high=metric.l_top, backdrop=_grey(metric),
         regions=(levels <= l_star, levels <= metric.l_top), marks=(_here(metric, i),), note=note,
-        credit=credit_of(metric.info), context=metric.context,
     )  # fmt: skip
 
 
@@ -133,11 +132,11 @@ def report_map(
     drawn = metric.xy[mechanism.sample(i, size=require_count("reports", reports), rng=rng)]
     note = f"expected error {mechanism.expected_error(i):,.0f} m"
     high = float(cells.max())
-    return Picture(
-        metric.grid, np.where(cells > 0, cells, np.nan), "Reports from one place", "probability per hectare", log=True,
+    return _picture(
+        metric, np.where(cells > 0, cells, np.nan), "Reports from one place", "probability per hectare", log=True,
         low=max(high * 1e-5, float(cells[cells > 0].min())), high=high,
         marks=(Mark(drawn[:, 0], drawn[:, 1], f"{reports} reports", _REPORTS, size=2.6), _here(metric, i)),
-        note=note, credit=credit_of(metric.info), context=metric.context,
+        note=note,
     )  # fmt: skip
 
 
@@ -152,16 +151,7 @@ def clouds_map(
     metric = mechanism.metric
     marks = _clouds(mechanism, places, reports, rng)
     nothing = np.full(metric.grid.shape, np.nan)
-    return Picture(
-        metric.grid,
-        nothing,
-        "Reports",
-        "",
-        backdrop=_grey(metric),
-        marks=marks,
-        credit=credit_of(metric.info),
-        context=metric.context,
-    )
+    return _picture(metric, nothing, "Reports", "", backdrop=_grey(metric), marks=marks)
 
 
 def _clouds(
@@ -199,9 +189,9 @@ def fences_map(metric: AnyMetric, *, reports: int = 200, rng: RandomSource | Non
     cells = np.where(fence > 0, fence.astype(float), np.nan)
     hectares = np.count_nonzero(fence) * (metric.grid.cell_m / 100) ** 2
     note = f"{count} fence{'s' if count > 1 else ''}, {hectares:,.0f} hectares"
-    return Picture(
-        metric.grid, cells, "Fences", "number of the fence", low=1.0, high=float(max(count, 2)), backdrop=_grey(metric),
-        regions=(fence,), note=note, credit=credit_of(metric.info), context=metric.context, numbered=True,
+    return _picture(
+        metric, cells, "Fences", "number of the fence", low=1.0, high=float(max(count, 2)), backdrop=_grey(metric),
+        regions=(fence,), note=note, numbered=True,
         marks=_clouds(ElasticMechanism(metric), _beside_fence(metric, 1), reports, rng),
     )  # fmt: skip
 
@@ -232,3 +222,41 @@ def _grey(metric: AnyMetric) -> FloatArray:
 def _here(metric: AnyMetric, i: int) -> Mark:
     x, y = metric.xy[i]
     return Mark(np.array([x]), np.array([y]), "the place", _HERE, size=9)
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """`places`: locations, each once; `blocks`: the entry of `places` for each square of `step` cells, or -1."""
+
+    shape: tuple[int, int]
+    step: int
+    cell_m: float
+    places: IntArray
+    blocks: npt.NDArray[Any]
+
+    @property
+    def note(self) -> str:
+        """How dense the sample is."""
+        every = "" if self.step == 1 else f", one every {self.step * self.cell_m:g} m"
+        return f"{len(self.places):,} places{every}"
+
+    def spread(self, values: FloatArray) -> FloatArray:
+        """One value a cell: that of the cell's square; NaN where there is none."""
+        coarse = np.where(self.blocks >= 0, values[self.blocks], np.nan)
+        fine = np.repeat(np.repeat(coarse, self.step, axis=0), self.step, axis=1)
+        return fine[: self.shape[0], : self.shape[1]]
+
+
+def sample_places(metric: AnyMetric, points: int) -> Sample:
+    """About `points` locations on a square lattice that can be secrets and lie in no fence; all, if there are fewer."""
+    grid, owner = metric.grid, metric.locations.owner
+    step = max(1, math.ceil(math.sqrt(grid.rows * grid.cols / require_count("points", points))))
+    rows = np.minimum(np.arange(0, grid.rows, step) + step // 2, grid.rows - 1)
+    cols = np.minimum(np.arange(0, grid.cols, step) + step // 2, grid.cols - 1)
+    at = owner[np.ix_(rows, cols)].astype(np.int64)
+    free = (metric.secret & (metric.fence == 0))[at]
+    if not free.any():
+        raise InputError("a picture of places needs a location outside the frame and all fences, got none")
+    places = np.unique(at[free])
+    blocks = np.where(free, np.searchsorted(places, at), -1)
+    return Sample(grid.shape, step, grid.cell_m, places, blocks)

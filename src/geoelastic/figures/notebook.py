@@ -24,8 +24,6 @@ from .page import picture_page
 from .picture import Picture, credit_of
 from .picture_request import picture_of
 
-__all__ = ["DrawnPicture", "Page", "card", "explore", "plot", "to_geodataframe"]
-
 _HEIGHT_PX = 640
 
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures as web pages that need nothing else: no server, no library.
+"""Pictures, reports and traces as web pages that need nothing else: no server, no library.
 
-No map tiles either: fetching them would tell someone where you look.
+No map tiles either: fetching them would tell someone where you look. A page of a trace holds the true track: it is for
+its owner and goes nowhere.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import json
 import string
 import zlib
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from importlib.resources import files
 from typing import Any
 
@@ -19,13 +21,19 @@ import numpy as np
 
 from ..arrays import FloatArray
 from ..errors import MissingExtraError
+from ..metric import AnyMetric
 from .draw import COLOURS
 from .picture import Picture, edges_of
 
-__all__ = ["inside_script", "picture_page", "report_page"]
-
 #: Values are carried as whole steps from 1 to this; 0 is "nothing here".
 _STEPS = 65_534
+_HEAD = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>$title</title>
+"""
 #: Places on a lattice of so many points a side; the page interpolates between them (to metres, on a map of 75 km).
 _LATTICE = 33
 
@@ -55,13 +63,19 @@ def picture_page(picture: Picture) -> str:
             for m in picture.marks
         ],
     }  # fmt: skip
-    template = string.Template(files(__package__).joinpath("picture.html").read_text(encoding="utf-8"))
-    return template.substitute(
-        title=html.escape(picture.title),
+    return _filled(
+        "picture",
+        picture.title,
         label=html.escape(picture.label),
         below=html.escape(" · ".join(part for part in (picture.note, picture.credit) if part)),
         data=inside_script(json.dumps(data, allow_nan=False)),
     )
+
+
+def _filled(kind: str, title: str, **parts: str) -> str:
+    """The page of a kind: the head that all have, then its own file with its parts in their places."""
+    rest = files(__package__).joinpath(f"{kind}.html").read_text(encoding="utf-8")
+    return string.Template(_HEAD + rest).substitute(title=html.escape(title), **parts)
 
 
 def inside_script(text: str) -> str:
@@ -110,5 +124,41 @@ def report_page(title: str, sections: Sequence[tuple[str, str, bytes | None]], *
             f'<img alt="{html.escape(heading)}" src="data:image/png;base64,{base64.b64encode(png).decode()}">'
         )  # fmt: skip
         body.append(f"<section><h2>{html.escape(heading)}</h2>{text}{image}</section>")
-    template = string.Template(files(__package__).joinpath("report.html").read_text(encoding="utf-8"))
-    return template.substitute(title=html.escape(title), body="\n".join(body), footer=footer)
+    return _filled("report", title, body="\n".join(body), footer=footer)
+
+
+_MARGIN = 0.15
+_MOST_CELLS = 20_000
+
+
+def trace_page(
+    metric: AnyMetric, *, title: str, times_s: FloatArray, truth: FloatArray, released: FloatArray, belief: FloatArray,
+    spread_m: FloatArray,
+) -> str:  # fmt: skip
+    """The page of places in metres (T, 2): where one was, what was released, what an adversary believes."""
+    points = np.vstack([truth, released, belief])
+    low, high = points.min(axis=0), points.max(axis=0)
+    margin = np.maximum(_MARGIN * (high - low), 500.0)
+    box = [*(low - margin), *(high + margin)]
+    data = {
+        "box": _round(box), "cells": _cells(metric, box), "truth": _round(truth), "released": _round(released),
+        "belief": _round(belief), "spread": _round(spread_m),
+        "times": [datetime.fromtimestamp(t, UTC).strftime("%a %d %b %Y, %H:%M UTC") for t in times_s.tolist()],
+    }  # fmt: skip
+    return _filled("trace", title, data=inside_script(json.dumps(data, allow_nan=False)))
+
+
+def _cells(metric: AnyMetric, box: list[float]) -> Any:
+    """(x, y, side, grey) of the locations in the box, darker where more mass is."""
+    xy, side = np.asarray(metric.xy), np.asarray(metric.locations.size) * metric.grid.cell_m
+    inside = np.flatnonzero(
+        (xy[:, 0] > box[0]) & (xy[:, 0] < box[2]) & (xy[:, 1] > box[1]) & (xy[:, 1] < box[3])
+    )  # fmt: skip
+    density = np.asarray(metric.mass)[inside] / side[inside] ** 2
+    shade = np.sqrt(density / max(float(density.max(initial=0.0)), 1e-300))
+    rows = np.column_stack([xy[inside], side[inside], 250 - 110 * shade])
+    return _round(rows[np.argsort(-shade)][:_MOST_CELLS])
+
+
+def _round(values: Any) -> Any:
+    return np.round(np.asarray(values, np.float64), 0).astype(int).tolist()

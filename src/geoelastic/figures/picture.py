@@ -14,8 +14,6 @@ from ..arrays import FloatArray
 from ..context import Context
 from ..locations import Grid
 
-__all__ = ["Mark", "Picture", "credit_of", "edges_of"]
-
 
 @dataclass(frozen=True)
 class Mark:

@@ -5,33 +5,39 @@ Four things make a report private for the metric, and the metric worth it: every
 (`metric.verify`, by a search of its own); fences are closed; the whole weights fall no faster than they may; and, for
 reports over a relief, the inequality on every edge, for the very measure and heights that are sampled. Without a relief
 the half is private for any measure (docs/guarantee.md), and nothing is left to check.
+
+The checker that comes out of a machine-checked proof (docs/proof.md) reads a dump, and shares nothing else.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
+import subprocess
+import tempfile
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..arrays import IntArray
-from ..errors import FileError, InputError, require_able, require_count
+from ..errors import CheckError, FileError, InputError, require_able, require_count
 from ..levels import LEVEL_BITS
 from ..mechanism.elastic import ElasticMechanism
 from ..mechanism.geox_mechanism import load_mechanism
 from ..metric import AnyMetric, Metric
 from ..metric.decode import require_spread
 from ..metric.geox_file import is_portable
+from ..metric.plain_text import dump_text
 from ..metric.verify import verify as verify_metric
 from ..metric.verify_relief import check_relief
 from ..metric.weights import HALF, WHOLE, make_weights
 from ..opening import load
-from .claim import claim_of
-from .policy import README, Policy, policy_of
-
-__all__ = ["open_mechanism", "verify", "verify_request"]
+from ..store import writing
+from .policy import README, Policy, claim_of, policy_of
 
 
 def open_mechanism(path: str | os.PathLike[str]) -> AnyMetric | ElasticMechanism:
@@ -84,8 +90,6 @@ def verify_request(
     if proved:
         if sample is not None or any(value is not None for value in (policy, *least.values())):
             raise InputError("--proved checks all of what the file states: it goes with no policy and no --sample")
-        from .proved_checker import proved_check
-
         return proved_check(open_mechanism(file))
     require = None if stated else policy_of(policy, **least)
     return verify(open_mechanism(file), require=require, sample=sample, workers=workers, progress=progress)
@@ -142,3 +146,48 @@ def _verdict(faults: list[str], short: list[str], require: Policy | None) -> str
     if short and require is not None:
         return f"This map holds what it states, but that is less than is required: {'; '.join(short)}."
     return "This map holds what it states."
+
+
+#: Where `./run proof` puts it, beside the sources.
+BUILT = Path(__file__).parents[3] / "proof" / ".build" / "checker" / "geoelastic-proved"
+
+
+def find_checker() -> str:
+    """GEOELASTIC_PROVED, or geoelastic-proved on the path, or what `./run proof` built."""
+    named = os.environ.get("GEOELASTIC_PROVED") or shutil.which("geoelastic-proved")
+    if named is None and BUILT.is_file():
+        named = str(BUILT)
+    if named is None:
+        raise InputError("the proved checker is not installed: ./run proof builds it (Coq 8.16 and OCaml)")
+    return named
+
+
+def write_dump(subject: AnyMetric | ElasticMechanism, path: str | os.PathLike[str]) -> None:
+    """The metric and the very measure that reports go by, as plain text."""
+    metric, measure, _ = parts_of(subject)
+    with writing(path) as temporary, temporary.open("w", encoding="ascii") as out:
+        out.writelines(dump_text(metric, measure))
+
+
+def proved_check(subject: AnyMetric | ElasticMechanism) -> dict[str, Any]:
+    """What the checker says: `ok`, and `graph`, `requirement`, `reports`, `table` for its parts (`table` is None if the
+    requirement has no recipe that the checker knows)."""
+    checker = find_checker()
+    with tempfile.TemporaryDirectory(prefix="geoelastic-") as folder:
+        path = Path(folder) / "dump.txt"
+        write_dump(subject, path)
+        done = subprocess.run([checker, str(path)], capture_output=True, text=True, check=False)
+    if done.returncode not in (0, 1):
+        raise CheckError(f"the proved checker gave up: {done.stderr.strip() or f'exit {done.returncode}'}")
+    said: dict[str, Any] = json.loads(done.stdout)
+    return said | {"ok": said["ok"] is True and done.returncode == 0}
+
+
+def verified_parts(certificate: dict[str, Any]) -> dict[str, bool]:
+    """A certificate of `verify` in the checker's words, to compare the two."""
+    fences = certificate["fences"]
+    return {
+        "graph": fences["leaking_edges"] == 0 and fences["not_closed"] == 0,
+        "requirement": certificate["violations"] == 0,
+        "reports": "relief" not in certificate or bool(certificate["relief"]["ok"]),
+    }

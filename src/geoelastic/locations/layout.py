@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _kernels as kernels
-from ..arrays import BoolArray, ByteArray, FloatArray, IndexArray, IntArray
+from ..arrays import BoolArray, ByteArray, FloatArray, IndexArray, IntArray, Locked, read_only
 from ..errors import InputError
 from . import around
 from .grid import Grid
@@ -26,7 +26,7 @@ __all__ = ["Locations", "adaptive", "from_exponents", "split", "uniform"]
 
 
 @dataclass(frozen=True, eq=False)
-class Locations:
+class Locations(Locked):
     """Squares of whole cells that tile a grid. `row`, `col`: south-west cell; `size`: side in cells; one entry a
     location."""
 
@@ -35,10 +35,6 @@ class Locations:
     row: IndexArray
     col: IndexArray
     size: IndexArray
-
-    def __post_init__(self) -> None:
-        for array in (self.row, self.col, self.size):
-            array.setflags(write=False)
 
     @property
     def n(self) -> int:
@@ -54,19 +50,14 @@ class Locations:
         """Centres in metres east and north of the area's centre, (n, 2)."""
         x = (self.col + self.size / 2 - self.grid.cols / 2) * self.grid.cell_m
         y = (self.row + self.size / 2 - self.grid.rows / 2) * self.grid.cell_m
-        xy = np.column_stack([x, y])
-        xy.setflags(write=False)
-        return xy
+        return read_only(np.column_stack([x, y]))
 
     @cached_property
     def owner(self) -> IndexArray:
         """The location of each cell, (rows, cols)."""
         if self.kind == "uniform":
-            owner = np.arange(self.n, dtype=np.int32).reshape(self.grid.shape)
-        else:
-            owner = kernels.paint_owner(self.grid.rows, self.grid.cols, self.row, self.col, self.size)
-        owner.setflags(write=False)
-        return owner
+            return read_only(np.arange(self.n, dtype=np.int32).reshape(self.grid.shape))
+        return read_only(kernels.paint_owner(self.grid.rows, self.grid.cols, self.row, self.col, self.size))
 
     def sum_over(self, cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Sum of a per-cell array over each location."""

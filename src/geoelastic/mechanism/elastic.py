@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _kernels as kernels
-from ..arrays import FloatArray, IndexArray, IntArray
+from ..arrays import FloatArray, IndexArray, IntArray, read_only
 from ..errors import FrameError, require_able, require_count
 from ..levels import UNREACHABLE
 from ..metric import AnyMetric, Metric
@@ -29,11 +29,11 @@ from ..metric.relief import reporting_metric
 from ..metric.threads import worker_count
 from ..metric.weights import HALF, WHOLE, make_weights
 from ..randomness import RandomSource, SeededRandom, SystemRandom
-from ..reports.reporter import Reporter
+from ..reports.protocols import Reporter
 from .sampler import Sampler, draw_full
 from .shared_draws import Group, SharedSampler, groups_of
 
-__all__ = ["ElasticMechanism"]
+__all__ = ["ElasticMechanism", "OverElastic"]
 
 
 class ElasticMechanism(Reporter):
@@ -67,8 +67,7 @@ class ElasticMechanism(Reporter):
         """With the very integers of a measure that was made before: what `output` names need not be computed again. A
         relief is used if the metric has one; that it holds for these integers is what `verify` checks."""
         mechanism = cls.__new__(cls)
-        measure.setflags(write=False)
-        mechanism._begin(metric, None, measure, output, metric.relief is not None, True)
+        mechanism._begin(metric, None, read_only(measure), output, metric.relief is not None, True)
         return mechanism
 
     def _begin(
@@ -275,3 +274,32 @@ class ElasticMechanism(Reporter):
         if not self._metric.is_secret(i):
             raise FrameError("this location is in the frame: it may be reported but not be hidden")
         return int(i)
+
+
+class OverElastic(Reporter):
+    """What is made of the reports of a `mechanism` and is as private as they are; it has its own `sample_cells`."""
+
+    mechanism: ElasticMechanism
+
+    @property
+    def metric(self) -> AnyMetric:
+        return self.mechanism.metric
+
+    def sample_cells(
+        self, i: npt.ArrayLike, *, rng: RandomSource | None = None, workers: int | None = None
+    ) -> tuple[IntArray, IntArray]:
+        """(rows, columns) of one reported cell for each location in `i`."""
+        raise NotImplementedError
+
+    @property
+    def exponent(self) -> Fraction:
+        return self.mechanism.exponent
+
+    def _sanitize_one(self, lat: float, lon: float, rng: RandomSource | None) -> tuple[float, float]:
+        row, col = self.sample_cells([self.metric.locate_secret(lat, lon)], rng=rng)
+        reported = self.metric.grid.cell_to_latlon(row[0], col[0])
+        return float(reported[0]), float(reported[1])
+
+    def loss(self, i: int, j: int) -> float:
+        """A bound of the worst log-ratio, however often each is reported: that of the mechanism."""
+        return float(self.mechanism.loss(i, j))

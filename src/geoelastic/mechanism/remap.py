@@ -11,19 +11,16 @@ floating point.
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from ..area import Area
-from ..arrays import FloatArray, IntArray
+from ..arrays import FloatArray, IntArray, read_only
 from ..errors import InputError, require_able, require_choice
-from ..metric import AnyMetric
 from ..randomness import RandomSource
-from ..reports.reporter import Reporter
-from .elastic import ElasticMechanism
+from .elastic import ElasticMechanism, OverElastic
 from .expected_errors import weight_totals
 from .laplace import DEGREE_DECIMALS, PlanarLaplace
 
@@ -74,7 +71,7 @@ def _geometric_median(points: FloatArray, weights: FloatArray, start: FloatArray
     return min(at, nearest, key=lambda p: float(weights @ np.hypot(*(points - p).T)))
 
 
-class Remapped(Reporter):
+class Remapped(OverElastic):
     """A mechanism over a metric, followed by the best guess under a public `prior` (one number per location).
 
     Guarantee: the mechanism's own. The prior is taken over secret locations, each at its centre. The normalisers of all
@@ -98,22 +95,13 @@ class Remapped(Reporter):
         if not chances.any():
             raise InputError("'prior' must be > 0 at some location that may be a secret")
         self.mechanism, self.loss_name = mechanism, require_choice("loss", loss, LOSSES)
-        self.prior = chances / chances.sum()
-        self.prior.setflags(write=False)
+        self.prior = read_only(chances / chances.sum())
         self._given_totals = None if totals is None else np.asarray(totals, dtype=np.float64).ravel()
         self._known: dict[int, tuple[float, float]] = {}
 
     @property
-    def metric(self) -> AnyMetric:
-        return self.mechanism.metric
-
-    @property
     def measure(self) -> IntArray:
         return self.mechanism.measure
-
-    @property
-    def exponent(self) -> Fraction:
-        return self.mechanism.exponent
 
     def for_user(self, user: str) -> Remapped:
         """The same: reports do not depend on whose they are."""
@@ -162,11 +150,6 @@ class Remapped(Reporter):
         rows, cols = self.metric.grid.xy_to_cell(guesses[:, 0], guesses[:, 1])
         return rows[inverse], cols[inverse]
 
-    def _sanitize_one(self, lat: float, lon: float, rng: RandomSource | None) -> tuple[float, float]:
-        row, col = self.sample_cells([self.metric.locate_secret(lat, lon)], rng=rng)
-        reported = self.metric.grid.cell_to_latlon(row[0], col[0])
-        return float(reported[0]), float(reported[1])
-
     def expected_error(self, i: int) -> float:
         """Mean distance in metres between the centre of location i and its remapped report.
 
@@ -176,10 +159,6 @@ class Remapped(Reporter):
         possible = np.flatnonzero(chances > 0)
         guesses = np.array([self.remap(int(z)) for z in possible])
         return float(chances[possible] @ np.hypot(*(guesses - self.metric.xy[i]).T))
-
-    def loss(self, i: int, j: int) -> float:
-        """An upper bound of the worst log-ratio: that of the mechanism, which no post-processing can raise."""
-        return float(self.mechanism.loss(i, j))
 
 
 class RemappedLaplace:

@@ -21,7 +21,6 @@ from __future__ import annotations
 import hmac
 import secrets
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 
@@ -30,13 +29,11 @@ import numpy.typing as npt
 
 from ..arrays import FloatArray, IntArray
 from ..errors import FileError, InputError, require_able
-from ..metric import AnyMetric
 from ..randomness import RandomSource, uniform_below
-from ..reports.reporter import Reporter
 from ..store.atomic import write_bytes
-from .elastic import ElasticMechanism
+from .elastic import ElasticMechanism, OverElastic
 
-__all__ = ["KeyedRandom", "Sticky", "load_key", "metric_id", "new_key"]
+__all__ = ["KeyedRandom", "Sticky", "load_key", "new_key"]
 
 _KEY_BYTES = 32
 _TAG_BYTES = 12
@@ -64,7 +61,7 @@ class KeyedRandom:
 
 
 @dataclass(frozen=True, eq=False)
-class Sticky(Reporter):
+class Sticky(OverElastic):
     """A mechanism whose report of a place never changes, for one `user` and one `key` of at least 32 bytes."""
 
     mechanism: ElasticMechanism
@@ -76,17 +73,9 @@ class Sticky(Reporter):
         if not isinstance(self.key, bytes) or not len(self.key) >= _KEY_BYTES:
             raise InputError(f"'key' must be at least {_KEY_BYTES} secret bytes")
 
-    @property
-    def metric(self) -> AnyMetric:
-        return self.mechanism.metric
-
-    @property
-    def exponent(self) -> Fraction:
-        return self.mechanism.exponent
-
     @cached_property
     def _map(self) -> bytes:
-        name = f"{metric_id(self.metric)}|{self.mechanism.measure_digest}|{self.mechanism.exponent}"
+        name = f"{self.metric.identity}|{self.mechanism.measure_digest}|{self.mechanism.exponent}"
         relief = self.metric.relief if self.mechanism.sharpened else None
         return (name if relief is None else f"{name}|{relief.digest}").encode()
 
@@ -124,11 +113,6 @@ class Sticky(Reporter):
         self._require_no_rng(rng)
         return np.full(size, self._report(int(self.place_of(i)))[0], dtype=np.int64)
 
-    def _sanitize_one(self, lat: float, lon: float, rng: RandomSource | None) -> tuple[float, float]:
-        rows, cols = self.sample_cells([self.metric.locate_secret(lat, lon)], rng=rng)
-        reported = self.metric.grid.cell_to_latlon(rows[0], cols[0])
-        return float(reported[0]), float(reported[1])
-
     def _report(self, place: int) -> tuple[int, int, int]:
         """(location, row, column) reported from a place, from the bytes that belong to it."""
         source = self._source(place)
@@ -145,10 +129,6 @@ class Sticky(Reporter):
     def expected_error(self, i: int) -> float:
         """Mean distance in metres over all keys."""
         return float(self.mechanism.expected_error(i))
-
-    def loss(self, i: int, j: int) -> float:
-        """The worst log-ratio of the reports of two locations, however often each is reported."""
-        return float(self.mechanism.loss(i, j))
 
     def tags(self, indices: npt.ArrayLike) -> list[str]:
         """A tag for each location's report, for a ledger: equal for the same place, random to all without the key."""
@@ -168,12 +148,6 @@ class Sticky(Reporter):
     def _require_no_rng(self, rng: RandomSource | None) -> None:
         if rng is not None:
             raise InputError("'rng' must be None for sticky reports: their random bytes come from the key")
-
-
-def metric_id(metric: AnyMetric) -> str:
-    """A name of a metric made of all that its distances and reports depend on; 32 hexadecimal digits."""
-    name: str = metric.identity
-    return name
 
 
 def new_key(path: str | Path) -> bytes:

@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from ..area import Area
     from ..context import Context
     from .graph import Graph
-    from .metric import Metric
+    from .metric import Metric, People
     from .part import Parts
-    from .people import People
 
 __all__ = ["AnyMetric", "AnyRelief"]
 
@@ -30,13 +29,20 @@ class AnyRelief(Protocol):
     """What is known of a metric's heights without reading them; `whole` has the heights themselves."""
 
     @property
-    def output(self) -> str: ...
+    def output(self) -> str:
+        """The measure that they are for."""
+
     @property
-    def made_for(self) -> str: ...
+    def made_for(self) -> str:
+        """A digest of the map that they are for."""
+
     @property
-    def digest(self) -> str: ...
+    def digest(self) -> str:
+        """A name of the heights."""
+
     @property
-    def certificate(self) -> dict[str, Any]: ...
+    def certificate(self) -> dict[str, Any]:
+        """What was checked."""
 
 
 class AnyMetric(Protocol):

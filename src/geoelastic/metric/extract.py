@@ -127,7 +127,7 @@ def _context(metric: AnyMetric, cut: Metric) -> Context | None:
     """What lies in the box of the cut of what is drawn with the map."""
     if metric.context is None:
         return None
-    from ..context.simplify import moved
+    from ..context.shores import moved
 
     there, here = metric.grid.area, cut.grid.area
     return moved(metric.context, here.east_m - there.east_m, here.north_m - there.north_m, here.width_m, here.height_m)

@@ -11,22 +11,18 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _kernels as kernels
-from ..arrays import IndexArray, IntArray
+from ..arrays import IndexArray, IntArray, Locked
 
 __all__ = ["Graph"]
 
 
 @dataclass(frozen=True, eq=False)
-class Graph:
+class Graph(Locked):
     """Compressed rows: the neighbours of i are index[start[i]:start[i + 1]], at weight[...] level units."""
 
     start: IntArray
     index: IndexArray
     weight: IndexArray
-
-    def __post_init__(self) -> None:
-        for array in (self.start, self.index, self.weight):
-            array.setflags(write=False)
 
     @classmethod
     def from_edges(cls, n: int, tail: npt.ArrayLike, tip: npt.ArrayLike, weight: npt.ArrayLike) -> Graph:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import BoolArray, FloatArray, IntArray
+from ..arrays import BoolArray, FloatArray, IntArray, read_only
 from ..errors import InputError, require_nonnegative
 from ..store.digest import digest
 from .metric import Metric
@@ -37,9 +37,7 @@ def output_measure(metric: Metric, output: str | npt.ArrayLike, *, never: npt.Ar
         raise InputError("'output' must leave at least one location outside fences that can be reported")
     weights = np.where(allowed, weights, 0)
     scale = (_TOTAL - metric.n) / weights.sum()
-    measure = np.where(allowed, np.maximum(np.floor(weights * scale), 1), 0).astype(np.int64)
-    measure.setflags(write=False)
-    return measure
+    return read_only(np.where(allowed, np.maximum(np.floor(weights * scale), 1), 0).astype(np.int64))
 
 
 def measure_digest(measure: IntArray) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays import BoolArray, ByteArray, FloatArray, IndexArray, IntArray
+from ..arrays import BoolArray, ByteArray, FloatArray, IndexArray, IntArray, Locked, read_only
 from ..errors import FrameError, InputError, OutsideError
 from ..levels import UNREACHABLE, level_to_units, units_to_level, units_to_mass
 from ..locations import Grid, Locations
@@ -18,7 +18,6 @@ from ..mass import Mass, Quadratic, Requirement
 from ..shown import Shown
 from ..store.digest import Digest
 from .graph import Graph
-from .people import People
 
 if TYPE_CHECKING:
     from ..area import Area
@@ -27,11 +26,11 @@ if TYPE_CHECKING:
     from .part import Parts
     from .relief import Relief
 
-__all__ = ["Metric"]
+__all__ = ["Metric", "People"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Metric(Shown):
+class Metric(Locked, Shown):
     """A metric over locations.
 
     `fence`: 0 outside, k inside fence k; inside a fence all distances are 0, across it they are infinite. `scale`:
@@ -61,11 +60,6 @@ class Metric(Shown):
     relief: Relief | None = None
     context: Context | None = None
 
-    def __post_init__(self) -> None:
-        for array in (self.mass_units, self.fence, self.scale, self.place, self.rise, self.framed):
-            if array is not None:
-                array.setflags(write=False)
-
     def __repr__(self) -> str:
         fences = int(self.fence.max(initial=0))
         more = [f"{fences} fence{'s' if fences > 1 else ''}"] if fences else []
@@ -89,9 +83,7 @@ class Metric(Shown):
     @cached_property
     def mass(self) -> FloatArray:
         """Mass of each location."""
-        mass = units_to_mass(self.mass_units)
-        mass.setflags(write=False)
-        return mass
+        return read_only(units_to_mass(self.mass_units))
 
     @cached_property
     def secret(self) -> BoolArray:
@@ -99,8 +91,7 @@ class Metric(Shown):
         inside = self.locations.inside(self.frame_cells)
         if self.framed is not None:
             inside &= self.locations.sum_over(self.framed.astype(np.int32)) == 0
-        inside.setflags(write=False)
-        return inside
+        return read_only(inside)
 
     @property
     def by_paths(self) -> bool:
@@ -264,3 +255,26 @@ def frame_message(metric: AnyMetric) -> str:
     if metric.framed is not None:
         where = "where the map is too close to its border to know the crowd"
     return f"the place is in the frame, {where}: it may be reported but not be hidden; use a map that reaches further"
+
+
+@dataclass(frozen=True, eq=False)
+class People:
+    """`places`: numbers of locations that stand for as many people each, among those that can be hidden outside
+    fences; one of many people may be there more than once. `mass_units`, `hidden_units`: the mass of all, and of those
+    who can be hidden. `framed`: how many locations cannot."""
+
+    places: IntArray
+    mass_units: int
+    hidden_units: int
+    framed: int
+
+    @classmethod
+    def of(cls, mass_units: IntArray, secret: BoolArray, fenced: BoolArray, many: int) -> People:
+        """The people of a map with these locations, in so `many` places."""
+        hidden, candidates = secret | fenced, np.flatnonzero(secret & ~fenced)
+        mass = np.cumsum(mass_units[candidates])
+        if mass.size and mass[-1]:
+            candidates = candidates[np.searchsorted(mass, (np.arange(many) + 0.5) / many * mass[-1])]
+        else:
+            candidates = candidates[:0]
+        return cls(candidates, int(mass_units.sum()), int(mass_units[hidden].sum()), int(np.count_nonzero(~hidden)))

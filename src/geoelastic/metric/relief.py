@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import IndexArray
+from ..arrays import IndexArray, Locked
 from ..errors import InputError
 from ..store.digest import digest
 from .graph import Graph
@@ -28,7 +28,7 @@ SLACK_BITS, SLACK_UNITS = 7, 4
 
 
 @dataclass(frozen=True, eq=False)
-class Relief:
+class Relief(Locked):
     """Heights in level units, one per location, for the output measure called `output` and for no other.
 
     `made_for` is `Relief.key` of the metric: on any other map the heights say nothing. `certificate`: what was checked.
@@ -38,9 +38,6 @@ class Relief:
     output: str
     made_for: str
     certificate: dict[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.height.setflags(write=False)
 
     @staticmethod
     def key(metric: Metric) -> str:

@@ -19,9 +19,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -52,8 +52,7 @@ AGAIN = 4
 PASSES = 60
 
 
-@dataclass(frozen=True, eq=False)
-class Heights:
+class Heights(NamedTuple):
     """Heights on their way, in level units, after so many passes."""
 
     height: FloatArray

@@ -26,7 +26,7 @@ from functools import lru_cache
 import numpy as np
 
 from .. import _kernels as kernels
-from ..arrays import BoolArray, FloatArray, IndexArray, IntArray
+from ..arrays import BoolArray, FloatArray, IndexArray, IntArray, read_only
 from ..levels import LEVEL_BITS, LEVEL_UNIT
 from ..locations import Locations
 from ..progress import Bar
@@ -70,8 +70,7 @@ def weight_table() -> FloatArray:
     weights = make_weights(WHOLE)
     shell, place = np.divmod(np.arange(_SPAN), weights.period)
     table: FloatArray = weights.table[place] / float(weights.table[0]) * np.exp2(-shell.astype(np.float64))
-    table.setflags(write=False)
-    return table
+    return read_only(table)
 
 
 def totals_within(

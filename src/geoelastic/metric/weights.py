@@ -21,7 +21,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from ..arrays import IntArray
+from ..arrays import IntArray, read_only
 from ..levels import LEVEL_BITS
 
 __all__ = ["HALF", "WHOLE", "Weights", "make_weights"]
@@ -75,6 +75,4 @@ def make_weights(exponent: Fraction) -> Weights:
     while value > 1 << (TOP_BITS - 1):
         table.append(value)
         value = -(-value * numerator // denominator)
-    weights = np.array(table, dtype=np.int64)
-    weights.setflags(write=False)
-    return Weights(exponent, weights)
+    return Weights(exponent, read_only(np.array(table, dtype=np.int64)))

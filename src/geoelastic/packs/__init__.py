@@ -3,8 +3,7 @@
 
 from .catalogue import CATALOGUE, Catalogue, Region, parse_catalogue, read_catalogue
 from .check_pack import check_pack
-from .districts import districts
-from .make import make_pack
+from .make import districts, make_pack
 
 __all__ = [
     "CATALOGUE", "Catalogue", "Region", "check_pack", "districts", "make_pack", "parse_catalogue", "read_catalogue",

@@ -19,17 +19,6 @@ from typing import Any
 from ..errors import FileError
 from ..store import schema, write_bytes
 
-__all__ = [
-    "CATALOGUE",
-    "FORMAT",
-    "Catalogue",
-    "Region",
-    "RegionDrawing",
-    "file_name",
-    "parse_catalogue",
-    "read_catalogue",
-]
-
 CATALOGUE = "catalogue.json"
 FORMAT, VERSION = "geoelastic-pack", 1
 #: Regions of a pack, corners of an outline, bytes of a file: those of a `.geox` file.

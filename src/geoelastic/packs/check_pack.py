@@ -13,8 +13,6 @@ from ..progress import progress_bar
 from ..store.digest import digest
 from .catalogue import CATALOGUE, Region, RegionDrawing, read_catalogue
 
-__all__ = ["check_pack"]
-
 
 def check_pack(folder: str, *, progress: bool = False) -> dict[str, Any]:
     """Whether every region's file is there, is what the catalogue says, is sharpened and keeps the README's promise.

@@ -3,12 +3,17 @@
 
 Files come first, then the catalogue that names them, then files that no catalogue names any more go: whoever reads the
 folder at any moment finds what the catalogue says.
+
+A map too large for one download is cut into districts by a rule that knows its size alone: squares of one side, one
+around each point of a lattice of half the side: every place has one in which it is at least a quarter of the side away
+from the border. Nothing in it depends on who lives where or who asks.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import json
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -33,9 +38,6 @@ from ..progress import progress_bar
 from ..store import write_bytes
 from ..store.digest import digest, file_digest
 from .catalogue import CATALOGUE, MOST_DRAWING_BYTES, Catalogue, Region, RegionDrawing, file_name, read_catalogue
-from .districts import districts
-
-__all__ = ["DISTRICT_KM", "MOST_LOCATIONS", "make_pack"]
 
 #: A map with more locations than this is cut into districts of this side unless it is said otherwise.
 MOST_LOCATIONS, DISTRICT_KM = 100_000, 60.0
@@ -206,3 +208,19 @@ def _outline(area: Area) -> tuple[tuple[float, float], ...]:
     y = np.concatenate([low, t, high, -t]) * area.height_m
     lat, lon = area.to_latlon(x, y)
     return tuple((round(float(a), 5), round(float(b), 5)) for a, b in zip(lat, lon, strict=True))
+
+
+def districts(area: Area, size_km: float) -> dict[str, Area]:
+    """The districts of an area by name, "row-column" from the south-west."""
+    step = size_km * 500
+    rows, cols = (max(0, math.ceil(side / 2 / step) - 1) for side in (area.height_m, area.width_m))
+    return {
+        f"{row + rows}-{col + cols}": _around(area, col * step, row * step, size_km)
+        for row in range(-rows, rows + 1)
+        for col in range(-cols, cols + 1)
+    }
+
+
+def _around(area: Area, east_m: float, north_m: float, size_km: float) -> Area:
+    lat, lon = area.to_latlon(east_m, north_m)
+    return Area.around(float(lat), float(lon), size_km=size_km)

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Features and locations to q(x): which features count, and how much."""
 
-from .quality import Quality
-from .quality_file import load_quality, save_quality
+from .quality import Quality, load_quality, save_quality
 from .quality_from import (
     quality_from_osm,
     quality_from_points,

@@ -16,9 +16,8 @@ from ..errors import InputError
 from ..locations import Grid
 from ..sources.features import Features
 from .cover import Shares, share_features
-from .hours import Hours, open_factor
 from .quality import Quality
-from .recipe import DEFAULT_FLOOR, Layer, Recipe
+from .recipe import DEFAULT_FLOOR, Hours, Layer, Recipe, open_factor
 from .score import Amounts, apply_cap, apply_prior, apply_sensitive, spread, sum_with_diversity
 
 __all__ = ["FeatureBatch", "as_prior", "assemble", "count_classes", "grid_sum", "most_frequent", "stated_date"]

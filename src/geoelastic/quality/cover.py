@@ -10,8 +10,7 @@ import numpy as np
 from .._kernels import coverage
 from ..arrays import FloatArray, IntArray
 from ..locations import Grid
-from ..sources.areas import Areas
-from ..sources.features import Features
+from ..sources.features import Areas, Features
 
 __all__ = ["Shares", "share_features"]
 

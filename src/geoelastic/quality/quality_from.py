@@ -15,15 +15,12 @@ from ..sources.osm import OSM_SUFFIXES
 from ..sources.postgis import is_postgres
 from ..sources.raster import RASTER_SUFFIXES
 from ..sources.tables import TABLE_SUFFIXES
-from ..sources.vector import Condition
+from ..sources.vector import Condition, SourceTable
 from .assemble import assemble
-from .dense import dense_part
-from .dense import said as strays_said
-from .gather import area_of, check_overlap, prior_cells, read_batches, stated_box, whole_cells
-from .hours import Hours
-from .quality import Quality
-from .quality_file import is_quality_file, load_quality
-from .recipe import Layer, Recipe, SourceTable
+from .gather import area_of, check_overlap, dense_part, prior_cells, read_batches, stated_box, whole_cells
+from .gather import said as strays_said
+from .quality import Quality, is_quality_file, load_quality
+from .recipe import Hours, Layer, Recipe
 from .recipe_file import load_recipe
 from .synthetic import synthetic_quality
 

@@ -12,10 +12,9 @@ from typing import Any
 
 from ..errors import FileError, InputError
 from ..sources.features import TagRule
-from ..sources.vector import Condition
+from ..sources.vector import Condition, SourceTable
 from ._fields import Faults, Fields
-from .hours import Hours, parse_moment
-from .recipe import DEFAULT_FLOOR, Cap, Diversity, Layer, Match, Recipe, RecipePrior, Sensitive, SourceTable
+from .recipe import DEFAULT_FLOOR, Cap, Diversity, Hours, Layer, Match, Recipe, RecipePrior, Sensitive, parse_moment
 
 __all__ = ["load_recipe", "recipe_names"]
 

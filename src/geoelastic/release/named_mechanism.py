@@ -15,7 +15,7 @@ from ..errors import InputError, require_choice
 from ..mechanism.elastic import ElasticMechanism
 from ..mechanism.laplace import PlanarLaplace
 from ..mechanism.remap import Remapped
-from ..mechanism.sticky import Sticky, load_key, metric_id, new_key
+from ..mechanism.sticky import Sticky, load_key, new_key
 from ..metric import AnyMetric
 from ..reports.protocols import Mechanism, ReportsLocations, ReportsPlaces, over_a_map
 from ..reports.table_reports import Visits
@@ -84,7 +84,7 @@ def mechanism_name(mechanism: Mechanism) -> str:
     """The name of a mechanism's account in a ledger: the kind, and the map or the epsilon."""
     if isinstance(mechanism, ReportsPlaces):
         return f"laplace:{mechanism.epsilon:.6g}"
-    return f"elastic:{metric_id(mechanism.metric)}"
+    return f"elastic:{mechanism.metric.identity}"
 
 
 def charge(ledger: Ledger, mechanism: Mechanism, visits: Visits, *, user: str = "") -> None:
@@ -112,7 +112,7 @@ def _charge_map(ledger: Ledger, mechanism: ReportsLocations, name: str, who: str
 
 def account_of(ledger: Ledger, metric: AnyMetric, user: str) -> Account:
     """A user's account with the elastic mechanism on this metric; an empty one if there were no reports."""
-    return ledger.accounts(user).get(f"elastic:{metric_id(metric)}", Account())
+    return ledger.accounts(user).get(f"elastic:{metric.identity}", Account())
 
 
 def charge_file(

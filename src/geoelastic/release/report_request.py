@@ -19,7 +19,7 @@ from ..opening import load
 from ..randomness import SeededRandom
 from ..reports.protocols import Mechanism, ReportsPlaces
 from ..reports.table_reports import Visits, sanitize_arrays, sanitize_file
-from ..sources.streams.track import Track, track_in
+from ..sources.traces.table_traces import Track, track_in
 from ..store.atomic import require_writable
 from .named_mechanism import charge_file, choose_mechanism, mechanism_name
 
@@ -80,18 +80,9 @@ def sanitize_request(
             charge_file(ledger, mechanism, visits, user=user, budget=limit)
 
     done = sanitize_file(
-        mechanism,
-        source,
-        str(output),
-        lat=lat_column,
-        lon=lon_column,
-        outside=outside,
-        keep=keep,
-        users=user_column,
-        rng=rng,
-        before_release=before_release,
-        progress=progress,
-    )
+        mechanism, source, str(output), lat=lat_column, lon=lon_column, outside=outside, keep=keep, users=user_column,
+        rng=rng, before_release=before_release, progress=progress,
+    )  # fmt: skip
     if track is not None:
         done |= {"track": _track_words(track, mechanism, most[0], told=told)}
     return _many(done, mechanism, str(output))

@@ -14,7 +14,7 @@ Dropping tells that somebody was outside, which no mechanism on the map protects
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast
 
@@ -45,14 +45,8 @@ class Tally:
     policy: str = "error"
 
     def __add__(self, other: Tally) -> Tally:
-        return Tally(
-            self.rows + other.rows,
-            self.reports + other.reports,
-            self.missing + other.missing,
-            self.outside + other.outside,
-            self.frame + other.frame,
-            other.policy,
-        )
+        counts = ("rows", "reports", "missing", "outside", "frame")
+        return replace(other, **{name: getattr(self, name) + getattr(other, name) for name in counts})
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)

@@ -11,8 +11,7 @@ import numpy.typing as npt
 import shapely
 
 from ..arrays import FloatArray, IntArray
-from .areas import Areas, Bounds, polygons_only, ranges
-from .features import Features, TagRule, in_bounds
+from .features import Areas, Bounds, Features, TagRule, in_bounds, polygons_only, ranges
 
 __all__ = ["BAD_OUTLINE", "Collector", "parse_levels"]
 

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from ..arrays import BoolArray, ByteArray, FloatArray, IntArray
 from ..progress import Bar
 from ._opl import NODE, RELATION, WAY, degrees, numbers, objects, references, tag_sets, tags_of
-from .areas import Bounds
+from .features import Bounds
 
 __all__ = ["FileSurvey", "Found", "Sides", "UnsortedError", "apart", "sides_of"]
 

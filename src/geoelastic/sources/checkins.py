@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pcsv
 
-from ..arrays import BoolArray, FloatArray, IntArray
+from ..arrays import BoolArray, FloatArray, IntArray, Locked
 from ..errors import FileError, InputError, require_choice, require_path
 from .streams import KEEP_ALL, numbers, open_stream, usual_column
 from .streams.plumbing import ByteSource
@@ -39,7 +39,7 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 
 @dataclass(frozen=True, eq=False)
-class Checkins:
+class Checkins(Locked):
     """Check-ins as columns. `user` and `place` are codes into `user_ids` and `place_ids`, -1 where the file has none.
 
     `time` is UTC in seconds, NaT where unknown. `info` says where the rows come from and how many were dropped and why.
@@ -60,8 +60,7 @@ class Checkins:
             raise InputError("the columns of check-ins must have the same length")
         if not np.all((np.abs(self.lat) <= 90) & (np.abs(self.lon) <= 180)):
             raise InputError("check-ins must have lat in [-90, 90] and lon in [-180, 180]")
-        for column in columns:
-            column.setflags(write=False)
+        super().__post_init__()
 
     def __len__(self) -> int:
         return len(self.lat)

@@ -20,8 +20,7 @@ from ..progress import Bar, progress_bar
 from ._collect import Collector
 from ._opl import newest_change
 from ._survey import FileSurvey, Found, UnsortedError
-from .areas import Bounds
-from .features import Features, TagRule
+from .features import Bounds, Features, TagRule
 from .osm_passes import OsmPasses, load_osmium
 
 __all__ = ["ODBL", "OSM_SUFFIXES", "location_storage", "osm_box", "read_osm", "readable"]

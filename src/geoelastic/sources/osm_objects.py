@@ -13,7 +13,7 @@ import shapely
 from ..arrays import BoolArray, IntArray
 from ._collect import BAD_OUTLINE, Collector
 from ._opl import Located, located, tag_sets
-from .areas import ranges
+from .features import ranges
 
 __all__ = ["EDGE_LOST", "EDGE_PART", "OPEN_WAY", "Objects"]
 

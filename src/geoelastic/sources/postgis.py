@@ -13,8 +13,7 @@ import shapely
 
 from ..errors import FileError, InputError, MissingExtraError
 from ._collect import Collector
-from .areas import Bounds
-from .features import Features, TagRule
+from .features import Bounds, Features, TagRule
 from .osm import ODBL
 
 __all__ = ["is_postgres", "read_postgis"]

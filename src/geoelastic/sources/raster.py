@@ -15,8 +15,7 @@ import numpy.typing as npt
 
 from ..arrays import FloatArray
 from ..errors import FileError, InputError, MissingExtraError, require_choice
-from .areas import Areas, Bounds
-from .features import Features
+from .features import Areas, Bounds, Features
 
 __all__ = ["RASTER_SUFFIXES", "raster_box", "read_raster"]
 
@@ -47,8 +46,9 @@ def read_raster(
     if per == "km2":
         value = value * _area_km2(pixels)
     dropped = {"no value, or a negative one": int(values.size - len(rows) - np.count_nonzero(empty))}
+    areas = Areas.of_squares(*np.ascontiguousarray(pixels.reshape(-1, 2).T))
     info = {"source": Path(path).name, "pixels": int(values.size)}
-    return Features.of_rows([], [], _as_areas(pixels), value=value, classes=(class_name,), dropped=dropped, info=info)
+    return Features.of_rows([], [], areas, value=value, classes=(class_name,), dropped=dropped, info=info)
 
 
 def raster_box(path: str | Path) -> Bounds:
@@ -131,12 +131,6 @@ def _pixels(corners: FloatArray, rows: npt.NDArray[Any], cols: npt.NDArray[Any])
     """(n, 5, 2) degrees (lon, lat) of the closed outlines of pixels."""
     ring = [corners[rows + dr, cols + dc] for dr, dc in ((0, 0), (1, 0), (1, 1), (0, 1), (0, 0))]
     return np.stack(ring, axis=1)
-
-
-def _as_areas(outlines: FloatArray) -> Areas:
-    n = len(outlines)
-    lon, lat = np.ascontiguousarray(outlines.reshape(-1, 2).T)
-    return Areas(lon, lat, 5 * np.arange(n + 1), np.arange(n + 1), np.zeros(n, dtype=np.bool_))
 
 
 def _area_km2(outlines: FloatArray) -> FloatArray:

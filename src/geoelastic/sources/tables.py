@@ -20,13 +20,12 @@ import shapely
 
 from ..arrays import FloatArray
 from ..errors import FileError, InputError, MissingExtraError
-from .areas import Geometries
+from .features import Geometries
 from .streams import open_stream
 from .streams.columns import KEEP_ALL, find_place_columns
 from .streams.geojsonfile import read_features
-from .streams.plumbing import ByteSource
+from .streams.plumbing import ByteSource, way_to_degrees
 from .streams.textfile import read_head
-from .streams.vectorfile import way_to_degrees
 
 __all__ = ["TABLE_SUFFIXES", "Table", "read_table"]
 

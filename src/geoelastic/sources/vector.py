@@ -5,7 +5,6 @@ centres.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,11 +13,10 @@ import shapely
 
 from ..arrays import BoolArray, FloatArray, IntArray
 from ..errors import InputError, require_positive
-from .areas import Areas, Bounds, Geometries, polygons_only
-from .features import Features, in_bounds
+from .features import Areas, Bounds, Features, Geometries, boxes_touch, in_bounds, polygons_only
 from .tables import Table, read_table
 
-__all__ = ["Condition", "read_vector"]
+__all__ = ["Condition", "SourceTable", "read_vector"]
 
 
 @dataclass(frozen=True)
@@ -47,109 +45,88 @@ class Condition:
         return np.asarray(result, dtype=bool)
 
 
-def read_vector(
-    source: Any,
-    *,
-    bounds: Bounds | None = None,
-    lat: str | None = None,
-    lon: str | None = None,
-    value: str | None = None,
-    class_name: str = "points",
-    class_column: str | None = None,
-    where: Sequence[Condition] = (),
-    side_m: float | None = None,
-    side_crs: str | None = None,
-    layer: str | None = None,
-) -> Features:
-    """The rows of a table that lie in (or touch) `bounds`.
+@dataclass(frozen=True)
+class SourceTable:
+    """A file with its reading settings: a table of points, polygons or squares, or a raster.
 
     `value` names the column that says what a row is worth (else 1). With `side_m` each row stands for a square of that
     side around its place, parallel to the axes of `side_crs`: the cells of a census grid.
     """
-    table = read_table(source, layer=layer)
-    n = _length(table)
+
+    path: str = ""
+    lat: str | None = None
+    lon: str | None = None
+    value: str | None = None
+    class_column: str | None = None
+    where: tuple[Condition, ...] = ()
+    side_m: float | None = None
+    side_crs: str | None = None
+    table: str | None = None
+    band: int = 1
+    per: str = "pixel"
+
+
+_AS_IT_IS = SourceTable()
+
+
+def read_vector(
+    source: Any, how: SourceTable = _AS_IT_IS, *, bounds: Bounds | None = None, class_name: str = "points"
+) -> Features:
+    """The rows of a table that lie in (or touch) `bounds`."""
+    table = read_table(source, layer=how.table)
+    n = len(next(iter(table.columns.values()), ())) if table.geometry is None else len(table.geometry)
     keep = np.ones(n, dtype=bool)
-    for condition in where:
+    for condition in how.where:
         keep &= condition.keep(table)
     dropped = {"not chosen by 'where'": int(n - np.count_nonzero(keep))}
-    worth = np.ones(n) if value is None else table.numbers(value)
+    worth = np.ones(n) if how.value is None else table.numbers(how.value)
     with np.errstate(invalid="ignore"):
         usable = worth >= 0
     dropped["no value, or a negative one"] = int(np.count_nonzero(keep & ~usable))
     keep &= usable
-    code, classes = _classes(table, class_name, class_column, n)
-    if table.geometry is None or lat is not None:
-        return _from_places(table, keep, (lat, lon), bounds, side_m, side_crs, worth, code, classes, dropped)
-    if side_m is not None:
+    code: IntArray = np.zeros(n, dtype=np.int64)
+    classes: tuple[str, ...] = (class_name,)
+    if how.class_column is not None:
+        names, code = np.unique(table.column(how.class_column).astype(str), return_inverse=True)
+        classes = tuple(f"{class_name}={name}" for name in names)
+    if table.geometry is None or how.lat is not None:
+        found = _from_places(table, how, keep, bounds, dropped)
+    elif how.side_m is not None:
         raise InputError(f"{table.name}: 'side_m' is for tables of places; this one has geometries")
-    return _from_geometry(table, table.geometry, keep, bounds, worth, code, classes, dropped)
+    else:
+        found = _from_geometry(table.geometry, keep, bounds, dropped)
+    lat, lon, areas, rows = found
+    info = {"source": table.name, "rows": n}
+    return Features.of_rows(
+        lat, lon, areas, value=worth[rows], code=code[rows], classes=classes, dropped=dropped, info=info
+    )
 
 
-def _length(table: Table) -> int:
-    if table.geometry is not None:
-        return len(table.geometry)
-    return len(next(iter(table.columns.values()), np.empty(0)))
-
-
-def _classes(table: Table, name: str, column: str | None, n: int) -> tuple[IntArray, tuple[str, ...]]:
-    if column is None:
-        return np.zeros(n, dtype=np.int64), (name,)
-    names, code = np.unique(table.column(column).astype(str), return_inverse=True)
-    return code.astype(np.int64), tuple(f"{name}={c}" for c in names)
-
-
-def _info(table: Table, n: int) -> dict[str, Any]:
-    return {"source": table.name, "rows": n}
+#: Latitudes and longitudes of points, areas, and the rows that all of these are, in this order.
+_Chosen = tuple[FloatArray, FloatArray, Areas | None, IntArray]
 
 
 def _from_places(
-    table: Table,
-    keep: BoolArray,
-    names: tuple[str | None, str | None],
-    bounds: Bounds | None,
-    side_m: float | None,
-    side_crs: str | None,
-    worth: FloatArray,
-    code: IntArray,
-    classes: tuple[str, ...],
-    dropped: dict[str, int],
-) -> Features:
-    lat, lon = table.latlon(*names)
-    info = _info(table, len(lat))
+    table: Table, how: SourceTable, keep: BoolArray, bounds: Bounds | None, dropped: dict[str, int]
+) -> _Chosen:
+    lat, lon = table.latlon(how.lat, how.lon)
     with np.errstate(invalid="ignore"):
         somewhere = (np.abs(lat) <= 90) & (np.abs(lon) <= 360)
     dropped["no place"] = int(np.count_nonzero(keep & ~somewhere))
     _check_not_swapped(table.name, lat[keep], lon[keep], bounds)
-    keep = keep & somewhere
-    if side_m is not None:
-        squares = _squares(lat[keep], lon[keep], require_positive("side_m", side_m), side_crs, table.name)
-        rows = np.flatnonzero(keep)
-        if bounds is not None:
-            near = squares.touching(bounds)
-            dropped["outside the area"] = int(np.count_nonzero(~near))
-            squares, rows = squares.take(near), rows[near]
-        return Features.of_rows(
-            [], [], squares, value=worth[rows], code=code[rows], classes=classes, dropped=dropped, info=info
-        )
+    rows = np.flatnonzero(keep & somewhere)
+    lat, lon, squares = lat[rows], lon[rows], None
+    if how.side_m is not None:
+        squares = _squares(lat, lon, require_positive("side_m", how.side_m), how.side_crs, table.name)
     if bounds is not None:
-        inside = in_bounds(lat, lon, bounds)
-        dropped["outside the area"] = int(np.count_nonzero(keep & ~inside))
-        keep &= inside
-    return Features.of_rows(
-        lat[keep], lon[keep], value=worth[keep], code=code[keep], classes=classes, dropped=dropped, info=info
-    )
+        near = in_bounds(lat, lon, bounds) if squares is None else squares.touching(bounds)
+        dropped["outside the area"] = int(np.count_nonzero(~near))
+        lat, lon, rows = lat[near], lon[near], rows[near]
+        squares = None if squares is None else squares.take(near)
+    return (lat, lon, None, rows) if squares is None else (np.empty(0), np.empty(0), squares, rows)
 
 
-def _from_geometry(
-    table: Table,
-    geometry: Geometries,
-    keep: BoolArray,
-    bounds: Bounds | None,
-    worth: FloatArray,
-    code: IntArray,
-    classes: tuple[str, ...],
-    dropped: dict[str, int],
-) -> Features:
+def _from_geometry(geometry: Geometries, keep: BoolArray, bounds: Bounds | None, dropped: dict[str, int]) -> _Chosen:
     kind = shapely.get_type_id(geometry)
     shape = np.isin(kind, (3, 6)) & ~shapely.is_empty(geometry)
     point = (kind == 0) & ~shapely.is_empty(geometry)
@@ -157,25 +134,16 @@ def _from_geometry(
     if bounds is not None:
         near = np.zeros(len(geometry), dtype=bool)
         known = np.flatnonzero(shape | point)
-        near[known] = _touching(geometry[known], bounds)
+        west, south, east, north = shapely.bounds(geometry[known]).T
+        near[known] = boxes_touch((south, west, north, east), bounds)
         dropped["outside the area"] = int(np.count_nonzero(keep & (shape | point) & ~near))
         keep = keep & near
     points, areas = np.flatnonzero(keep & point), np.flatnonzero(keep & shape)
     valid = polygons_only(geometry[areas])
     there = ~shapely.is_missing(valid)
     dropped["a polygon without area"] = int(np.count_nonzero(~there))
-    areas = areas[there]
-    rows = np.concatenate([points, areas])
-    return Features.of_rows(
-        shapely.get_y(geometry[points]),
-        shapely.get_x(geometry[points]),
-        Areas.from_shapely(valid[there]),
-        value=worth[rows],
-        code=code[rows],
-        classes=classes,
-        dropped=dropped,
-        info=_info(table, len(geometry)),
-    )
+    rows = np.concatenate([points, areas[there]])
+    return shapely.get_y(geometry[points]), shapely.get_x(geometry[points]), Areas.from_shapely(valid[there]), rows
 
 
 def _check_not_swapped(name: str, lat: FloatArray, lon: FloatArray, bounds: Bounds | None) -> None:
@@ -207,17 +175,4 @@ def _squares(lat: FloatArray, lon: FloatArray, side_m: float, crs: str | None, n
     half = side_m / 2
     corner_x = np.stack([x - half, x + half, x + half, x - half, x - half], axis=1)
     corner_y = np.stack([y - half, y - half, y + half, y + half, y - half], axis=1)
-    lons, lats = transformer.transform(corner_x.ravel(), corner_y.ravel(), direction="INVERSE")
-    n = len(lat)
-    return Areas(lons, lats, 5 * np.arange(n + 1), np.arange(n + 1), np.zeros(n, dtype=np.bool_))
-
-
-def _touching(geometry: Geometries, bounds: Bounds) -> BoolArray:
-    """Whose box meets the bounds, also across the 180th meridian."""
-    lat_min, lon_min, lat_max, lon_max = bounds
-    west, south, east, north = shapely.bounds(geometry).T
-    meets = np.zeros(len(geometry), dtype=np.bool_)
-    for turn in (-360, 0, 360):
-        meets |= (east + turn >= lon_min) & (west + turn <= lon_max)
-    result: BoolArray = meets & (north >= lat_min) & (south <= lat_max)
-    return result
+    return Areas.of_squares(*transformer.transform(corner_x.ravel(), corner_y.ravel(), direction="INVERSE"))

@@ -13,7 +13,7 @@ from typing import Any
 from ..arrays import FloatArray
 from ..errors import InputError, MissingExtraError
 from ..figures.draw import pictures_png
-from ..figures.geotiff import write_geotiff
+from ..figures.save import write_geotiff
 from ..store import require_writable, write_bytes
 from ..store.atomic import writing
 from .estimate import Estimate

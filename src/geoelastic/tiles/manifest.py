@@ -173,7 +173,7 @@ def _digest(run: Run, tiles: list[dict[str, Any]]) -> str:
 
 
 def _identity(run: Run, tiles: list[dict[str, Any]]) -> str:
-    """The name that ledgers and sticky reports know a metric by (`mechanism.sticky.metric_id`), tile by tile."""
+    """The name that ledgers and sticky reports know a metric by (`Metric.identity`), tile by tile."""
     grid, n, state = run.plan.grid, _number(tiles), Digest()
     edges = sum(check["edges"] for check in run.summaries["check"].values())
     state.add(repr((grid.area, grid.cell_m, grid.rows, grid.cols, n)))

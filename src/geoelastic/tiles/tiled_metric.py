@@ -25,9 +25,8 @@ from ..levels import units_to_mass
 from ..locations import Grid
 from ..mass import Mass
 from ..metric.measures import measure_digest, output_measure
-from ..metric.metric import Metric, frame_message, require_location
+from ..metric.metric import Metric, People, frame_message, require_location
 from ..metric.part import Parts
-from ..metric.people import People
 from ..metric.relief import Relief
 from .cut import box_around, cut_part
 from .folder import files_of, read_context_file, read_manifest, write_manifest

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..arrays import BoolArray, FloatArray, IndexArray, IntArray
 from ..locations import Locations
 from ..metric.graph import Graph
@@ -11,51 +13,32 @@ from ..metric.metric import Metric
 __all__ = ["AllOfIt"]
 
 
+class _OfWhole:
+    """What the map in one piece has under the same name."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, tiled: AllOfIt | None, owner: type | None = None) -> Any:
+        return self if tiled is None else getattr(tiled.whole(), self._name)
+
+
 class AllOfIt:
     """The part of `AnyMetric` that looks at every location; reads all tiles the first time that it is asked."""
+
+    locations: Locations = _OfWhole()  # type: ignore[assignment]
+    mass: FloatArray = _OfWhole()  # type: ignore[assignment]
+    mass_units: IntArray = _OfWhole()  # type: ignore[assignment]
+    graph: Graph = _OfWhole()  # type: ignore[assignment]
+    fence: IndexArray = _OfWhole()  # type: ignore[assignment]
+    secret: BoolArray = _OfWhole()  # type: ignore[assignment]
+    scale: IndexArray | None = _OfWhole()  # type: ignore[assignment]
+    place: IndexArray | None = _OfWhole()  # type: ignore[assignment]
+    xy: FloatArray = _OfWhole()  # type: ignore[assignment]
 
     def whole(self) -> Metric:
         """All of the map in memory."""
         raise NotImplementedError
-
-    @property
-    def locations(self) -> Locations:
-        return self.whole().locations
-
-    @property
-    def mass(self) -> FloatArray:
-        """Mass of each location."""
-        return self.whole().mass
-
-    @property
-    def mass_units(self) -> IntArray:
-        return self.whole().mass_units
-
-    @property
-    def graph(self) -> Graph:
-        return self.whole().graph
-
-    @property
-    def fence(self) -> IndexArray:
-        return self.whole().fence
-
-    @property
-    def secret(self) -> BoolArray:
-        """Whether each location may be a secret, i.e. lies outside the frame."""
-        return self.whole().secret
-
-    @property
-    def scale(self) -> IndexArray | None:
-        return self.whole().scale
-
-    @property
-    def place(self) -> IndexArray | None:
-        return self.whole().place
-
-    @property
-    def xy(self) -> FloatArray:
-        """Centres in metres east and north of the middle of the map, (n, 2)."""
-        return self.whole().xy
 
     def edges(self) -> tuple[IndexArray, IndexArray, FloatArray]:
         """(i, j, level): the whole graph, each undirected edge once."""

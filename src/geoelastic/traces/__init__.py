@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Traces: a day, a commute, a tour, released with one guarantee for all of it. Theory: ``docs/traces.md``."""
 
-from .clock import Clock
-from .habit import Habit
 from .live import LiveTrace
 from .mechanism import TraceMechanism
-from .release import Release
+from .release import Clock, Habit, Release
 
 __all__ = ["Clock", "Habit", "LiveTrace", "Release", "TraceMechanism"]

@@ -12,8 +12,6 @@ from ..accounts.accounting import DELTA
 from ..levels import LN2
 from .mechanism import TraceMechanism
 
-__all__ = ["explain_cost"]
-
 
 def explain_cost(
     mechanism: TraceMechanism, *, hours: float = 24, level: float = LN2, delta: float = DELTA,

@@ -22,10 +22,8 @@ from ..mechanism.elastic import ElasticMechanism
 from ..mechanism.remap import Remapped
 from ..mechanism.sticky import Sticky
 from ..randomness import RandomSource, SystemRandom
-from .habit import Habit
 from .mechanism import TraceMechanism
-
-__all__ = ["LiveTrace"]
+from .release import Habit
 
 #: The part of the habit that is on the last report.
 _ON_LAST = 0.5

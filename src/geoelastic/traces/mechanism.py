@@ -29,14 +29,9 @@ from ..metric.weights import make_weights
 from ..randomness import RandomSource, SystemRandom
 from ..reports.locate import Ground
 from ..sources.traces import Trace
-from .clock import Clock
-from .habit import Habit, jump_measure
-from .kept_distances import Searches
-from .passes import Passes
-from .release import Release, habit_of
+from .passes import Passes, Searches
+from .release import Clock, Habit, Release, habit_of, jump_measure
 from .rounding import KEPT_BACK, require_room
-
-__all__ = ["TraceMechanism"]
 
 #: Below this the whole weights would no longer fall from one unit to the next.
 _LEAST_EXPONENT = Fraction(1, 2**14)

@@ -2,18 +2,21 @@
 """Forward filtering and backward sampling over one piece of a trace.
 
 Forward, a_t(z) is the weight of all releases of the first t steps that end at z (`_kernels.filter_steps`). Backwards,
-Z_T is drawn from a_T; before Z_{t+1} = z stood either z again, with weight keep x a_t(z), or, with weight jump(z) x
-sum a_t, whatever is drawn from a_t. Every draw is exact in whole numbers for the doubles it is made from: first a block
-of locations by the blocks' sums, then a location of the block, so that even the least likely release keeps its chance.
+Z_T is drawn from a_T; before Z_{t+1} = z stood either z again, with weight keep x a_t(z), or, with weight jump(z) x sum
+a_t, whatever is drawn from a_t. Every draw is exact in whole numbers for the doubles it is made from: first a block of
+locations by the blocks' sums, then a location of the block, so that even the least likely release keeps its chance.
 
-Only every so many steps are kept on the way forward; the steps between are computed again on the way back.
+Only every so many steps are kept on the way forward; the steps between are computed again on the way back. Whole
+distances from the locations that traces visit are kept for a while: a day sees the same few again and again.
 """
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_right
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -22,9 +25,42 @@ import numpy as np
 from .. import _kernels as kernels
 from ..arrays import FloatArray, IndexArray, IntArray
 from ..levels import UNREACHABLE
+from ..metric import AnyMetric
+from ..metric.threads import worker_count
 from ..randomness import RandomSource
 
-__all__ = ["Passes", "whole_numbers"]
+_KEPT_BYTES = 1 << 28
+
+
+class Searches:
+    """Rows of distances by location, in memory only."""
+
+    def __init__(self, metric: AnyMetric, *, workers: int | None = None) -> None:
+        self._metric, self._workers = metric, workers
+        self._rows: OrderedDict[int, IndexArray] = OrderedDict()
+
+    def __call__(self, places: IntArray) -> dict[int, IndexArray]:
+        """The rows of these locations."""
+        wanted = [int(place) for place in places]
+        missing = [place for place in wanted if place not in self._rows]
+        found = self._search(missing) if missing else {}
+        rows = {place: found[place] if place in found else self._rows[place] for place in wanted}
+        self._keep(rows)
+        return rows
+
+    def _search(self, places: list[int]) -> dict[int, IndexArray]:
+        threads = min(worker_count(self._workers), len(places))
+        with ThreadPoolExecutor(threads) as pool:
+            return dict(zip(places, pool.map(self._metric.distance_units_from, places), strict=True))
+
+    def _keep(self, rows: dict[int, IndexArray]) -> None:
+        for place, row in rows.items():
+            self._rows[place] = row
+            self._rows.move_to_end(place)
+        most = max(1, _KEPT_BYTES // (4 * self._metric.n))
+        while len(self._rows) > most:
+            self._rows.popitem(last=False)
+
 
 Rows = Mapping[int, IndexArray]
 _RAISED_BITS = 64

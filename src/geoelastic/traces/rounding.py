@@ -26,8 +26,6 @@ from .. import _kernels as kernels
 from ..errors import InputError
 from ..levels import LEVEL_BITS
 
-__all__ = ["KEPT_BACK", "require_room", "rounding_bound"]
-
 #: The share of every exponent that pays for rounding.
 KEPT_BACK = Fraction(1, 2**8)
 _UNIT_ROUNDOFF = Fraction(1, 2**53)

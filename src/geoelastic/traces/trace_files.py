@@ -14,17 +14,12 @@ import pyarrow as pa
 from ..accounts.budget import Budget
 from ..accounts.ledger import Ledger, updating
 from ..errors import InputError
-from ..mechanism.sticky import metric_id
 from ..progress import progress_bar
 from ..randomness import RandomSource
 from ..sources.streams import SEEDED_COLUMN, Batch, Layout, write_stream
 from ..sources.traces import Trace, read_traces
-from .clock import Clock
-from .habit import Habit
 from .mechanism import TraceMechanism
-from .release import Release
-
-__all__ = ["charge", "read_habits", "release_file", "write_releases"]
+from .release import Clock, Habit, Release
 
 #: A released place is the centre of a cell; files have places to 1e-6 degrees or better.
 _CENTRE_M = 1.0
@@ -89,7 +84,7 @@ def charge(
     """Charge releases to the ledger in a file, unless that would exceed the budget; what each user has spent."""
     if ledger is None:
         return {}
-    name, ends = f"trace:{metric_id(mechanism.metric)}", dict[str, set[int]]()
+    name, ends = f"trace:{mechanism.metric.identity}", dict[str, set[int]]()
     with updating(ledger) as book:
         for release in releases:
             who = release.user or account

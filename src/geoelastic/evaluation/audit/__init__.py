@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from .audited_claims import AuditedClaim, ElasticClaim, LaplaceClaim
 from .auditor import audit, audit_table
-from .result import ALPHA, AuditResult, Bound, Finding
+from .findings import ALPHA, AuditResult, Bound, Finding
 
 __all__ = [
     "ALPHA", "AuditResult", "AuditedClaim", "Bound", "ElasticClaim", "Finding", "LaplaceClaim", "audit", "audit_table",

@@ -19,8 +19,6 @@ from ...sources.streams import column_names, open_stream
 from .audited_claims import AuditedClaim, ElasticClaim, LaplaceClaim
 from .auditor import audit, audit_table
 
-__all__ = ["audit_request"]
-
 _TRUE = ("true_{}", "{}_true", "original_{}", "{}_original", "{}")
 _REPORTED = ("reported_{}", "{}_reported", "sanitized_{}", "{}_sanitized", "noisy_{}", "{}_noisy", "{}2", "{}")
 _PAIRS = (("lat", "lon"), ("lat", "lng"), ("latitude", "longitude"))

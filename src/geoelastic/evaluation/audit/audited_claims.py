@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from pyproj import Geod
@@ -19,10 +19,7 @@ from ...mechanism.elastic import ElasticMechanism
 from ...mechanism.laplace import PlanarLaplace
 from ...mechanism.sticky import Sticky
 from ...metric import AnyMetric
-from .noise import Draws, atom_findings, cache_findings, latitude_bands, noise_findings, peak_chance
-from .result import Finding
-
-__all__ = ["AuditPlace", "AuditedClaim", "ElasticClaim", "LaplaceClaim", "Pair"]
+from .findings import Draws, Finding, atom_findings, cache_findings, latitude_bands, noise_findings, peak_chance
 
 _GEOD = Geod(ellps="WGS84")
 _LEVELS = (0.5, 1.5)
@@ -34,8 +31,7 @@ _MOST_LOCATIONS = 100
 _MOST_GROUPS = 12
 
 
-@dataclass(frozen=True)
-class AuditPlace:
+class AuditPlace(NamedTuple):
     """Somewhere to look."""
 
     name: str

@@ -26,13 +26,9 @@ from ...mechanism.elastic import ElasticMechanism
 from ...mechanism.remap import best_guess
 from ...metric.threads import worker_count
 from ...traces import Habit, Release
-from ...traces.habit import jump_measure
 from ...traces.live import LiveTrace
 from ...traces.mechanism import TraceMechanism
-
-__all__ = [
-    "HomeTicks", "LiveHome", "Told", "home_beliefs", "home_by_bayes", "home_by_mean", "homes_by_bayes", "nights_of",
-]  # fmt: skip
+from ...traces.release import jump_measure
 
 _NIGHT_HOURS = (0.0, 6.0)
 #: Candidates for a home, the best by a first look; beyond e^-_LEAST of the best one nothing is left to find.

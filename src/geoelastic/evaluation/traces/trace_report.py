@@ -16,10 +16,7 @@ from ...progress import progress_bar
 from ...sources.traces import read_traces
 from ...store import write_bytes
 from ..figures import save_figure
-from .trace_commuters import home_study
-from .trace_study import step_study, trace_study
-
-__all__ = ["evaluate_traces", "report_lines"]
+from .trace_study import home_study, step_study, trace_study
 
 _STEP_DAYS = 2
 #: kind -> colour

@@ -66,9 +66,11 @@ class Reader(Protocol):
 
 
 class Writer(Protocol):
-    """A file being written."""
+    """A file being written; `close` is told whether all of it was."""
 
     def write(self, batch: Batch) -> None: ...
+
+    def close(self, *, whole: bool) -> None: ...
 
 
 def open_stream(
@@ -97,9 +99,13 @@ def column_names(path: str | Path) -> list[str]:
 def write_stream(path: str | Path, layout: Layout) -> Iterator[Writer]:
     """A file that takes its place when the block ends well."""
     target = Path(path)
-    make = _FORMATS[_suffix(target)][1]
-    with writing(target) as temporary, make(temporary, layout, name=target.name) as writer:
-        yield writer
+    with writing(target) as temporary:
+        writer, whole = _FORMATS[_suffix(target)][1](temporary, layout, name=target.name), False
+        try:
+            yield writer
+            whole = True
+        finally:
+            writer.close(whole=whole)
 
 
 def _suffix(path: Path) -> str:

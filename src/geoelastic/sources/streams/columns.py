@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,8 @@ from ...arrays import FloatArray
 from ...errors import InputError
 
 __all__ = [
-    "KEEP_ALL", "SEEDED_COLUMN", "Batch", "Layout", "find_place_columns", "numbers", "tells_place", "usual_column",
+    "KEEP_ALL", "SEEDED_COLUMN", "Batch", "Layout", "find_place_columns", "numbers", "row_batches", "tells_place",
+    "usual_column",
 ]  # fmt: skip
 
 #: Given as a name to keep: keep every column.
@@ -28,6 +30,9 @@ KEEP_ALL = "*"
 
 #: The column that marks rows made with a seed, which protect nobody.
 SEEDED_COLUMN = "geoelastic_seeded"
+
+#: Rows of a document that are held at a time.
+_BATCH_ROWS = 1 << 14
 
 _LAT_NAMES = ("lat", "latitude", "latdeg", "ylat", "latitudedeg", "decimallatitude")
 _LON_NAMES = ("lon", "lng", "long", "longitude", "londeg", "xlon", "longitudedeg", "decimallongitude")
@@ -93,6 +98,14 @@ class Batch:
         return replace(
             self, rest=self.rest.append_column(name, pa.array([value] * len(self.lat), pa.scalar(value).type))
         )
+
+
+def row_batches(rows: Iterator[tuple[Any, ...]], schema: Any) -> Iterator[Batch]:
+    """Batches of rows (lat, lon, then what the schema names) that come one by one."""
+    while some := list(islice(rows, _BATCH_ROWS)):
+        lat, lon, *rest = zip(*some, strict=True)
+        columns = [pa.array(values, field.type) for values, field in zip(rest, schema, strict=True)]
+        yield Batch(np.array(lat, np.float64), np.array(lon, np.float64), pa.table(columns, schema=schema))
 
 
 @dataclass(frozen=True)

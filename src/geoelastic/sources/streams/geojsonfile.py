@@ -11,19 +11,17 @@ import io
 import json
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
 
 from ...errors import FileError, GeoelasticError, InputError
-from .columns import Batch, Layout, tells_place
-from .plumbing import DEGREE_DECIMALS, ByteSource, open_write
+from .columns import Batch, Layout, row_batches, tells_place
+from .plumbing import DEGREE_DECIMALS, ByteSource, DocumentReader, open_write
 
 __all__ = ["GeoJsonReader", "GeoJsonWriter", "is_lines", "read_features"]
 
-_BATCH_ROWS = 1 << 14
 _CHUNK_CHARS = 1 << 18
 #: No feature of a point is as long as this; what is, would only fill the memory.
 _MOST_CHARS = 1 << 26
@@ -53,31 +51,17 @@ def read_features(path: str | Path, source: ByteSource | None = None) -> Iterato
             raise FileError(f"{name}: not a whole GeoJSON file") from None
 
 
-class GeoJsonReader:
+class GeoJsonReader(DocumentReader):
     """Point features of a GeoJSON file."""
 
-    skipped = 0
-
     def __init__(self, path: Path, *, lat: str | None, lon: str | None, keep: Collection[str]) -> None:
-        if lat is not None or lon is not None:
-            raise InputError(f"{path.name}: GeoJSON has its place in the geometry; columns cannot be named")
-        self._path, self._keep = path, keep
-        self.withheld: list[str] = []
-        self.layout = Layout(("id", "properties", "lat", "lon"), _REST)
-        self._source = ByteSource(path)
-        self.fraction = self._source.fraction
+        super().__init__(path, _REST, lat, lon, "GeoJSON has its place in the geometry")
+        self._keep = keep
 
     def batches(self) -> Iterator[Batch]:
         """The features in order."""
-        rows: list[tuple[float, float, str | None, str]] = []
         try:
-            for feature in read_features(self._path, self._source):
-                rows.append(self._row(feature))
-                if len(rows) == _BATCH_ROWS:
-                    yield _batch(rows)
-                    rows = []
-            if rows:
-                yield _batch(rows)
+            yield from row_batches(map(self._row, read_features(self._path, self._source)), _REST)
         except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
             if isinstance(error, GeoelasticError):
                 raise
@@ -125,21 +109,10 @@ class GeoJsonWriter:
             self._file.write((between + text + ("\n" if self._lines else "")).encode())
             self._first = False
 
-    def __enter__(self) -> GeoJsonWriter:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self, *, whole: bool) -> None:
         if not self._lines:
             self._file.write(b"\n]}\n")
         self._file.close()
-
-
-def _batch(rows: list[tuple[float, float, str | None, str]]) -> Batch:
-    lat, lon, identity, properties = zip(*rows, strict=True)
-    rest = pa.table([pa.array(identity, pa.string()), pa.array(properties, pa.string())], schema=_REST)
-    return Batch(np.array(lat, dtype=np.float64), np.array(lon, dtype=np.float64), rest)
 
 
 def _lines(text: IO[str]) -> Iterator[Any]:

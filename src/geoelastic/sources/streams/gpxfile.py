@@ -5,56 +5,38 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
-import numpy as np
 import pyarrow as pa
 
 from ...errors import FileError, InputError
-from .columns import SEEDED_COLUMN, Batch, Layout, usual_column
-from .plumbing import ByteSource, decimals, open_write
+from .columns import SEEDED_COLUMN, Batch, Layout, row_batches, usual_column
+from .plumbing import DocumentReader, decimals, open_write
 
 __all__ = ["GpxReader", "GpxWriter"]
 
-_BATCH_ROWS = 1 << 14
 _POINTS = {"wpt": "waypoint", "rtept": "route", "trkpt": "track"}
 _STRUCTURE = frozenset(["gpx", "trk", "trkseg", "rte", *_POINTS])
 _REST = pa.schema([("kind", pa.string()), ("line", pa.int64()), ("segment", pa.int64()), ("time", pa.string())])
 
 
-class GpxReader:
+class GpxReader(DocumentReader):
     """Waypoints, route points and track points of a GPX file."""
 
-    skipped = 0
-
     def __init__(self, path: Path, *, lat: str | None, lon: str | None, keep: Collection[str]) -> None:
-        if lat is not None or lon is not None:
-            raise InputError(f"{path.name}: GPX has its places in attributes; columns cannot be named")
-        self._path = path
-        self.withheld: list[str] = []
-        self.layout = Layout((*_REST.names, "lat", "lon"), _REST)
-        self._source = ByteSource(path)
-        self.fraction = self._source.fraction
+        super().__init__(path, _REST, lat, lon, "GPX has its places in attributes")
 
     def batches(self) -> Iterator[Batch]:
         """The points in order."""
-        rows: list[tuple[Any, ...]] = []
         with self._source.open() as file:
             try:
-                for row in self._points(file):
-                    rows.append(row)
-                    if len(rows) == _BATCH_ROWS:
-                        yield _batch(rows)
-                        rows = []
+                yield from row_batches(self._points(file), _REST)
             except (ElementTree.ParseError, ValueError, LookupError, OSError) as error:
                 if isinstance(error, FileError | InputError):
                     raise
                 raise FileError(f"{self._path.name}: not a whole GPX file") from None
-        if rows:
-            yield _batch(rows)
 
     def _points(self, file: IO[bytes]) -> Iterator[tuple[Any, ...]]:
         open_elements: list[Any] = []
@@ -146,12 +128,7 @@ class GpxWriter:
     def _put(self, text: str) -> None:
         self._file.write(text.encode())
 
-    def __enter__(self) -> GpxWriter:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self, *, whole: bool) -> None:
         self._close_line()
         self._put("</gpx>\n")
         self._file.close()
@@ -159,9 +136,3 @@ class GpxWriter:
 
 def _iso(value: Any) -> str:
     return str(value.isoformat()) if hasattr(value, "isoformat") else str(value)
-
-
-def _batch(rows: list[tuple[Any, ...]]) -> Batch:
-    lat, lon, *rest = zip(*rows, strict=True)
-    columns = [pa.array(values, field.type) for values, field in zip(rest, _REST, strict=True)]
-    return Batch(np.array(lat, dtype=np.float64), np.array(lon, dtype=np.float64), pa.table(columns, schema=_REST))

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ import shapely
 from ...arrays import FloatArray
 from ...errors import FileError, GeoelasticError, InputError
 from .columns import Batch, Layout, find_place_columns, numbers, tells_place
-from .plumbing import DEGREE_DECIMALS
+from .plumbing import DEGREE_DECIMALS, way_to_degrees
 
 __all__ = ["ParquetReader", "ParquetWriter", "point_columns"]
 
@@ -115,12 +114,7 @@ class ParquetWriter:
             place = {self._layout.lat: pa.array(lat), self._layout.lon: pa.array(lon)}
         self._writer.write_table(self._layout.assemble(batch, place).cast(self._schema))
 
-    def __enter__(self) -> ParquetWriter:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self, *, whole: bool) -> None:
         self._writer.close()
 
 
@@ -166,9 +160,6 @@ def point_columns(column: Any, *, where: str) -> tuple[FloatArray, FloatArray]:
 def _geometry(schema: Any, where: str) -> tuple[str | None, Any, set[str]]:
     """The primary geometry column, the way from its reference system to degrees (None if it is in degrees), and the
     columns that hold bounding boxes of rows."""
-    from pyproj import CRS, Transformer
-    from pyproj.exceptions import CRSError
-
     try:
         meta = json.loads((schema.metadata or {}).get(b"geo", b"{}"))
         name = meta.get("primary_column")
@@ -177,11 +168,9 @@ def _geometry(schema: Any, where: str) -> tuple[str | None, Any, set[str]]:
         spec = meta["columns"][name]
         boxes = [(column.get("covering") or {}).get("bbox") or {} for column in meta["columns"].values()]
         covering = {str(path[0]) for box in boxes for path in box.values()}
-        crs = CRS.from_user_input(spec.get("crs") or "OGC:CRS84")
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, CRSError):
+        to_degrees = way_to_degrees(spec.get("crs") or "OGC:CRS84", where)
+    except (InputError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise InputError(f"{where}: its note about geometries (key 'geo') must follow GeoParquet") from None
     if spec.get("encoding") not in ("WKB", "point"):
         raise InputError(f"{where}: GeoParquet geometries must be points, as WKB or in their own encoding")
-    if crs.equals(CRS.from_epsg(4326), ignore_axis_order=True):
-        return name, None, covering
-    return name, Transformer.from_crs(crs, "EPSG:4326", always_xy=True), covering
+    return name, to_degrees, covering

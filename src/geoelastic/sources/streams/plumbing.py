@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes in and out, compressed or not, and degrees as text."""
+"""What readers and writers share: bytes in and out, compressed or not, and degrees from any reference system."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ import numpy as np
 import pyarrow as pa
 
 from ...arrays import FloatArray
-from ...errors import FileError
+from ...errors import FileError, InputError
+from .columns import Layout
 
-__all__ = ["DEGREE_DECIMALS", "ByteSource", "decimals", "open_write"]
+__all__ = ["DEGREE_DECIMALS", "ByteSource", "DocumentReader", "decimals", "open_write", "way_to_degrees"]
 
 #: Decimals of a degree in what is written: about a centimetre.
 DEGREE_DECIMALS = 7
@@ -43,6 +44,19 @@ class ByteSource:
         """The share of the file that has been read, in [0, 1]."""
         size = self._path.stat().st_size
         return self._raw.tell() / size if self._raw is not None and not self._raw.closed and size else 0.0
+
+
+class DocumentReader:
+    """What readers share whose places stand in the structure of a document and not in columns."""
+
+    skipped = 0
+
+    def __init__(self, path: Path, rest: Any, lat: str | None, lon: str | None, where: str) -> None:
+        if lat is not None or lon is not None:
+            raise InputError(f"{path.name}: {where}; columns cannot be named")
+        self._path, self._source, self.withheld = path, ByteSource(path), list[str]()
+        self.fraction = self._source.fraction
+        self.layout = Layout((*rest.names, "lat", "lon"), rest)
 
 
 class _Unzipped(gzip.GzipFile):
@@ -74,6 +88,20 @@ def open_write(path: Path, name: str) -> IO[bytes]:
     compressed = gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0)
     compressed.myfileobj = raw  # closed together with the compressed stream
     return cast(IO[bytes], compressed)
+
+
+def way_to_degrees(crs: Any, where: str) -> Any:
+    """The way from a reference system to degrees; None if it is in degrees."""
+    from pyproj import CRS, Transformer
+    from pyproj.exceptions import CRSError
+
+    try:
+        known = CRS.from_user_input(crs)
+    except CRSError:
+        raise InputError(f"{where}: its coordinate reference system is not known") from None
+    if known.equals(CRS.from_epsg(4326), ignore_axis_order=True):
+        return None
+    return Transformer.from_crs(known, "EPSG:4326", always_xy=True)
 
 
 def decimals(degrees: FloatArray) -> Any:

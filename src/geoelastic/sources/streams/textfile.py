@@ -8,7 +8,6 @@ import io
 import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import pyarrow as pa
@@ -117,12 +116,7 @@ class CsvWriter:
             raise InputError("lists and nested columns cannot be written as CSV: write .parquet or .geojson") from None
         self._rows.writerows(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
-    def __enter__(self) -> CsvWriter:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self, *, whole: bool) -> None:
         self._file.close()
 
 

@@ -16,7 +16,6 @@ import warnings
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -26,9 +25,9 @@ import shapely
 from ...errors import FileError, GeoelasticError, InputError, MissingExtraError
 from .columns import Batch, Layout, tells_place
 from .parquetfile import point_columns
-from .plumbing import DEGREE_DECIMALS
+from .plumbing import DEGREE_DECIMALS, way_to_degrees
 
-__all__ = ["VECTOR_SUFFIXES", "VectorReader", "VectorWriter", "way_to_degrees"]
+__all__ = ["VECTOR_SUFFIXES", "VectorReader", "VectorWriter"]
 
 _BATCH_ROWS = 1 << 16
 #: The driver of each suffix and how its files begin: GDAL would open a file of any kind under any name, also one that
@@ -43,18 +42,18 @@ VECTOR_SUFFIXES = tuple(_DRIVERS)
 _POINTS = ("Point", "Point Z", "Point M", "Point ZM", "2.5D Point", "Unknown")
 
 
-def _raw() -> Any:
+def _gdal() -> Any:
     try:
         import pyogrio.raw
     except ImportError:
         raise MissingExtraError("pyogrio", "geo") from None
-    return pyogrio.raw
+    return pyogrio
 
 
 @contextmanager
 def _in_one_line(name: str, kind: str) -> Iterator[None]:
     """What GDAL says, in errors and in warnings, may hold anything; what is wrong is said once and without it."""
-    _raw()
+    _gdal()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -89,22 +88,22 @@ class VectorReader:
         rest = pa.schema([pa.field(n, schema.field(n).type) for n in kept])
         self.layout = Layout((*kept, "geometry"), rest, geometry="geometry")
         with _in_one_line(path.name, self._kind):
-            self._rows = max(1, int(_raw_info(path)["features"]))
+            self._rows = max(1, int(_gdal().read_info(path, force_feature_count=True)["features"]))
 
     @staticmethod
     def names(path: Path) -> list[str]:
         """The names of all columns besides the geometry."""
-        kind = _require_kind(path)
-        with _in_one_line(path.name, kind):
-            return [str(name) for name in _raw_info(path)["fields"]]
+        with _in_one_line(path.name, _require_kind(path)):
+            return [str(name) for name in _gdal().read_info(path)["fields"]]
 
     @contextmanager
     def _open(self) -> Iterator[Any]:
-        raw = _raw()
         with ExitStack() as opened:
             with _in_one_line(self._path.name, self._kind):
-                _require_one_layer(self._path)
-                stream = raw.open_arrow(self._path, batch_size=_BATCH_ROWS, use_pyarrow=True)
+                layers = len(_gdal().list_layers(self._path))
+                if layers != 1:
+                    raise InputError(f"{self._path.name}: it must have one layer, of points; it has {layers}")
+                stream = _gdal().raw.open_arrow(self._path, batch_size=_BATCH_ROWS, use_pyarrow=True)
                 pair = opened.enter_context(stream)
             yield pair
 
@@ -150,8 +149,8 @@ class VectorWriter:
         self._suffix = Path(name).suffix.lower()
         if self._suffix == ".shp":
             raise InputError(f"{name}: a Shapefile is several files; write one compressed one, {Path(name).stem}.shz")
-        self._raw = _raw()
-        self._path, self._name, self._layout = path, name, layout
+        _gdal()
+        self._path = path
         self._names = [n for n in layout.order if n in layout.rest.names]
         fields = [pa.field(n, _writable(layout.rest.field(n).type)) for n in self._names]
         self._schema = pa.schema([*fields, pa.field("geometry", pa.binary())])
@@ -164,38 +163,19 @@ class VectorWriter:
         points = pa.array(shapely.to_wkb(shapely.points(lon, lat)), pa.binary())
         self._rows.write_table(pa.table([*columns, points], schema=self._schema))
 
-    def __enter__(self) -> VectorWriter:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self, *, whole: bool) -> None:
         with self._spool:
             self._rows.close()
-            if kind is not None:
+            if not whole:
                 return
             self._spool.seek(0)
             with tempfile.TemporaryDirectory(prefix="geoelastic-") as folder, pa.ipc.open_stream(self._spool) as rows:
                 made = Path(folder) / f"reports{self._suffix}"  # drivers look at the name
-                self._raw.write_arrow(
+                _gdal().raw.write_arrow(
                     rows, made, layer="reports", driver=_DRIVERS[self._suffix][0], geometry_name="geometry",
                     geometry_type="Point", crs="EPSG:4326", encoding="UTF-8",
                 )  # fmt: skip
                 shutil.copyfile(made, self._path)
-
-
-def way_to_degrees(crs: Any, where: str) -> Any:
-    """The way from a reference system to degrees; None if it is in degrees."""
-    from pyproj import CRS, Transformer
-    from pyproj.exceptions import CRSError
-
-    try:
-        known = CRS.from_user_input(crs)
-    except CRSError:
-        raise InputError(f"{where}: its coordinate reference system is not known") from None
-    if known.equals(CRS.from_epsg(4326), ignore_axis_order=True):
-        return None
-    return Transformer.from_crs(known, "EPSG:4326", always_xy=True)
 
 
 def _require_kind(path: Path) -> str:
@@ -211,21 +191,6 @@ def _require_kind(path: Path) -> str:
     if begins != magic:
         raise FileError(f"{path.name}: not a {kind} file")
     return kind
-
-
-def _raw_info(path: Path) -> dict[str, Any]:
-    import pyogrio
-
-    info: dict[str, Any] = pyogrio.read_info(path, force_feature_count=True)
-    return info
-
-
-def _require_one_layer(path: Path) -> None:
-    import pyogrio
-
-    layers = len(pyogrio.list_layers(path))
-    if layers != 1:
-        raise InputError(f"{path.name}: it must have one layer, of points; it has {layers}")
 
 
 def _writable(kind: Any) -> Any:

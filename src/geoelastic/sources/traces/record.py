@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ...arrays import BoolArray, FloatArray
+from ...arrays import BoolArray, FloatArray, read_only
 from ...errors import InputError
 
 __all__ = ["EARTH_RADIUS_M", "Fix", "Trace", "clean_trace", "haversine_m", "parse_time"]
@@ -54,8 +54,7 @@ class Trace:
         if np.any(np.diff(arrays[2]) < 0):
             raise InputError("'time_s' must not go backwards")
         for name, array in zip(("lat", "lon", "time_s"), arrays, strict=True):
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
+            object.__setattr__(self, name, read_only(array))
 
     def __len__(self) -> int:
         return len(self.lat)

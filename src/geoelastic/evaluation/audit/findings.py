@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of reports: noise in the same metres in every direction and latitude, all radii, no atoms, no dead caches."""
+"""What an audit says: findings with p-values, lower bounds on the loss, and one verdict at a named false-alarm rate.
+
+Reports are checked for noise in the same metres in every direction and latitude, all radii, no atoms, no dead caches.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from pyproj import Geod
@@ -14,19 +18,85 @@ from scipy import stats
 
 from ...arrays import BoolArray, FloatArray, IntArray
 from ...mechanism.laplace import PlanarLaplace
-from .result import Finding
 
-__all__ = ["Draws", "atom_findings", "cache_findings", "latitude_bands", "noise_findings", "peak_chance"]
+#: The chance that an audit flags anything at all in a mechanism that keeps its claim.
+ALPHA = 1e-3
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One check. `p_value`: the chance of data this far off under the claim; `flagged`: it stands among all checks."""
+
+    check: str
+    where: str
+    detail: str
+    p_value: float
+    flagged: bool = False
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The loss between two places `distance_m` apart is at least `lower`, with confidence 1 - alpha over all bounds."""
+
+    where: str
+    direction: str
+    distance_m: float
+    claimed: float
+    lower: float
+    p_value: float
+    event: str
+
+
+@dataclass(frozen=True)
+class AuditResult:
+    """The verdict. `ok`: nothing flagged at family-wise false-alarm rate `alpha`, which is no proof of privacy."""
+
+    claim: str
+    draws: int
+    alpha: float
+    findings: tuple[Finding, ...]
+    bounds: tuple[Bound, ...]
+
+    @property
+    def ok(self) -> bool:
+        return not any(finding.flagged for finding in self.findings)
+
+    @property
+    def flagged(self) -> tuple[Finding, ...]:
+        """The findings that stand after control for the number of checks."""
+        return tuple(finding for finding in self.findings if finding.flagged)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"ok": self.ok} | asdict(self)
+
+    def text(self) -> str:
+        """For people: the verdict, what was flagged, the bounds."""
+        verdict = "nothing found against the claim" if self.ok else f"{len(self.flagged)} faults found"
+        lines = [
+            f"{verdict}: {self.claim}, {self.draws:,} reports, alpha {self.alpha:g} over {len(self.findings)} checks"
+        ]
+        lines += [f"  FAULT {f.check} ({f.where}): {f.detail} (p = {f.p_value:.1e})" for f in self.flagged]
+        if self.bounds:
+            lines += ["", f"{'where':<22}{'direction':<11}{'metres':>8}{'claimed':>9}{'loss is at least':>18}"]
+            lines += [
+                f"{b.where:<22}{b.direction:<11}{b.distance_m:>8.0f}{b.claimed:>9.3f}{b.lower:>18.3f}"
+                for b in self.bounds
+            ]
+        return "\n".join(lines)
+
+
+def judge(findings: Sequence[Finding], alpha: float) -> tuple[Finding, ...]:
+    """Findings with `flagged` set by Holm's procedure: any false flag has chance `alpha` at most, however dependent."""
+    order = sorted(range(len(findings)), key=lambda k: findings[k].p_value)
+    flagged: set[int] = set()
+    for rank, k in enumerate(order):
+        if not findings[k].p_value <= alpha / (len(findings) - rank):
+            break
+        flagged.add(k)
+    return tuple(replace(finding, flagged=k in flagged) for k, finding in enumerate(findings))
+
 
 _GEOD = Geod(ellps="WGS84")
-_SECTORS = 16
-_BAND_DEGREES = 15
-_LEAST_IN_BAND = 200
-#: Radii this close to the largest one count as the same: coordinates of seven decimals are this coarse.
-_SAME_RADIUS_M = 0.05
-#: Noise vectors this close are the same one.
-_SAME_NOISE_M = 0.05
-_MOST_DECIMALS = 9
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +134,16 @@ class Draws:
     def noise_m(self) -> FloatArray:
         """Metres east and north from the true place to the report, (n, 2)."""
         return np.column_stack([self.radius_m * np.sin(self.angle), self.radius_m * np.cos(self.angle)])
+
+
+_SECTORS = 16
+_BAND_DEGREES = 15
+_LEAST_IN_BAND = 200
+#: Radii this close to the largest one count as the same: coordinates of seven decimals are this coarse.
+_SAME_RADIUS_M = 0.05
+#: Noise vectors this close are the same one.
+_SAME_NOISE_M = 0.05
+_MOST_DECIMALS = 9
 
 
 def latitude_bands(draws: Draws) -> Iterator[tuple[str, Draws]]:
