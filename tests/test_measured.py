@@ -258,7 +258,7 @@ def test_times_of_a_busy_machine_are_measured_again(docs: Path, monkeypatch: pyt
     geoelastic("bench", "sums", "--write", "--docs", docs)
     path = docs / "measured/sums.json"
     entry = json.loads(path.read_text(encoding="utf-8"))
-    for load, counts in ((0.5, True), (entry["machine"]["cores"] + 1, False), (None, True)):
+    for load, counts in ((0.5, True), (2 * entry["machine"]["cores"], False), (None, True)):
         entry["machine"]["load"] = load
         path.write_text(json.dumps(entry), encoding="utf-8")
         assert record.is_recorded(docs, "sums", timed=True) is counts
@@ -273,6 +273,13 @@ def test_what_starts_processes_says_what_it_reaches() -> None:
         starts = re.search(r"sys\.executable|chromium|import spawn|, spawn|subprocess", source)
         assert not starts or name in {*_reach.BESIDES, "peers"}, name
     assert all((ROOT / folder).is_dir() for folders in _reach.BESIDES.values() for folder in folders)
+
+
+def test_times_come_first_and_then_what_takes_least() -> None:
+    planned = bench.plan(docs=ROOT / "docs", again=True)
+    assert tuple(due.name for due in planned[: len(bench.TIMED)]) == bench.TIMED
+    rest = [due.cpu_s for due in planned[len(bench.TIMED) :]]
+    assert rest == sorted(rest, key=lambda cpu_s: float("inf") if cpu_s is None else cpu_s)
 
 
 def test_one_that_cannot_be_measured_does_not_stop_the_others(docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

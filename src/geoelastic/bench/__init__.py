@@ -29,10 +29,11 @@ from ._tools import reset_peak
 
 __all__ = ["TIMED", "Due", "bench_names", "plan", "run_benches", "write_docs"]
 
-#: Measurements whose figures are seconds: they come first, and only a quiet machine's record counts.
+#: Measurements whose figures are seconds: they come first and in this order, the longest last, and only a quiet
+#: machine's record counts.
 TIMED = (
-    "build", "carve", "client", "commands", "extension", "growth", "osm", "paths", "report", "reproduce", "scale",
-    "service", "traces",
+    "osm", "paths", "report", "commands", "carve", "client", "extension", "traces", "growth", "scale", "service",
+    "reproduce", "build",
 )  # fmt: skip
 
 
@@ -55,7 +56,7 @@ class Due:
 
 def plan(names: Sequence[str] = (), *, docs: str | Path | None = None, again: bool = False) -> list[Due]:
     """What the measurements called `names` (all, if none is named) would do: those of times first, while the machine
-    is quiet; of these and of the others those that take least first.
+    is quiet (`TIMED`), then those that take least.
 
     `docs`: by the record in this folder of pages. `again`: also what is recorded already.
     """
@@ -73,9 +74,14 @@ def plan(names: Sequence[str] = (), *, docs: str | Path | None = None, again: bo
         )
         for name in chosen
     ]
-    # what was never recorded comes last: nobody knows how long it takes
-    order = {due.name: (due.name not in TIMED, due.cpu_s is None, due.cpu_s or 0) for due in found}
-    return sorted(found, key=lambda due: order[due.name]) if every else found
+    return sorted(found, key=_turn) if every else found
+
+
+def _turn(due: Due) -> tuple[int, float]:
+    """When a measurement is made; one that was never recorded after all others, as nobody knows how long it takes."""
+    if due.name in TIMED:
+        return TIMED.index(due.name), 0
+    return len(TIMED), float("inf") if due.cpu_s is None else due.cpu_s
 
 
 def _is_done(folder: Path | None, name: str) -> bool:
