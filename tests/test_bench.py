@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from geoelastic.bench import (
@@ -29,6 +30,10 @@ from geoelastic.bench import (
 )
 from geoelastic.bench._seams import both_ways, seam_rows, table_row
 from geoelastic.bench._tools import markdown, synthetic_mass
+from geoelastic.levels import LEVEL_UNIT
+from geoelastic.metric import build_metric
+from geoelastic.metric.measures import output_measure
+from geoelastic.metric.relief import lowered
 from geoelastic.tiles import InlineEngine, Job
 
 pytestmark = pytest.mark.jit  # whole metrics are built here
@@ -88,6 +93,24 @@ def test_error() -> None:
     assert rows["uniform"]["error_to_uniform"] == 1
     assert rows["mass, sharpened"]["error_m"] < rows["mass"]["error_m"] < rows["uniform"]["error_m"]
     assert rows["mass, sharpened"]["adversary_m"] <= rows["mass, sharpened"]["error_m"]
+    sharp, free, every = (
+        rows[f"mass, {name}"]["error_m"]
+        for name in ("sharpened", "without slack (no mechanism)", "all of each distance (no mechanism)")
+    )
+    assert every < free < sharp < 1.02 * free
+
+
+def test_heights_without_slack_are_the_logarithms_of_the_sums() -> None:
+    """On every edge what is given up is the difference of ln S, by sums over all of the map."""
+    metric = build_metric(synthetic_mass("paris", 60))
+    free = error.without_slack(metric)
+    measure = output_measure(metric, "mass")
+    tail, tip, low = free.graph.edges()
+    some = np.flatnonzero(metric.graph.edges()[2] > 0)[::50]
+    level = [np.log(measure @ np.exp(-free.distances_from(int(i)))) for i in np.concatenate([tail[some], tip[some]])]
+    slope = np.abs(np.diff(np.reshape(level, (2, -1)), axis=0)[0]) / LEVEL_UNIT
+    given_up = metric.graph.edges()[2][some] - low[some]
+    assert np.quantile(np.abs(slope - given_up), 0.95) < 0.01 * np.median(metric.graph.edges()[2])
 
 
 def test_growth() -> None:
@@ -96,7 +119,7 @@ def test_growth() -> None:
     assert "at 60 x 60, 90 x 90: a factor of" in growth.summary(rows)[0][2]
     assert min(row["times_least"] for row in rows) == 1
     assert all(1 < row["ball"] <= row["locations"] for row in rows)
-    assert all(row["violations"] == row["edges_over"] == 0 and row["sharpen_s"] < row["seconds"] for row in rows)
+    assert all(row["violations"] == row["edges_over"] == 0 and row["sharpen_cpu_s"] < row["cpu_s"] for row in rows)
 
 
 def test_carve() -> None:
@@ -135,6 +158,26 @@ def test_tightness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert first[2].startswith(f"{default['ratio_people']} ({plain['ratio_people']} without ascent)")
     assert last[2].endswith("(Malta)")
     assert len(tightness.summary(rows)) == 1
+
+
+def test_whole_sums_of_a_large_map_begin_at_the_heights_of_the_default(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They move on from there, for at least two passes, and come to where those that begin flat come."""
+    monkeypatch.setenv("GEOELASTIC_DATA", str(tmp_path))
+    monkeypatch.setattr(tightness, "MANY", 0)
+    _, _, again = tightness.run(side=60, whole=True)["rows"]
+    assert again["build"] == "sums over all of the map, from the default's heights"
+    assert again["passes"] >= 3
+    assert abs(again["to_default"] - 1) < 0.01
+    metric = build_metric(synthetic_mass("paris", 60))
+    assert metric.relief is not None
+    flat, near = tightness.by_whole_sums(metric), tightness.by_whole_sums(metric, begin=metric.relief.height)
+    assert flat.relief is not None
+    assert near.relief is not None
+    lengths = [lowered(metric.graph, one.relief.height).edges()[2] for one in (flat, near)]
+    assert np.abs(np.subtract(*lengths)).max() <= 0.01 * metric.graph.edges()[2].max()
+    assert (near.relief.height != metric.relief.height).any()
 
 
 def test_scale(tmp_path: Path) -> None:

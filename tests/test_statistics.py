@@ -12,8 +12,9 @@ import pytest
 import shapely
 
 import geoelastic as ge
-from geoelastic.evaluation.spread import make_squares
+from geoelastic.evaluation.spread import Known, Squares, make_squares
 from geoelastic.locations import Grid
+from geoelastic.randomness import SeededRandom
 from geoelastic.statistics import compare, plan, prepare
 from geoelastic.statistics.atoms import entries_of, make_atoms
 from geoelastic.statistics.counted_reports import count_reports, counted_reports
@@ -263,6 +264,35 @@ def test_squares_by_which_estimates_are_judged() -> None:
     for (way, size), number in squares.larger.items():
         width = {"square": 20_000, "all": 40_000}[way] // size
         assert np.unique(number[number >= 0]).size == width**2 + (way == "all")
+
+
+def test_no_unbiased_estimate_from_some_peoples_reports_is_nearer_to_all_than_the_bound(
+    metric: Any, mechanism: Any
+) -> None:
+    """The bound is reached: by the linear estimator that is best at the truth, from reports drawn again and again of
+    people chosen again and again; over all zones, and over all but one."""
+    zones, rng = grid_zones(metric.grid, 900), np.random.default_rng(12)
+    cells = rng.choice(np.flatnonzero(metric.secret[metric.locations.owner]), 60)
+    row, col = np.divmod(rng.choice(cells, 3000), metric.grid.cols)
+    lat, lon = metric.grid.cell_to_latlon(row, col)
+    number = np.append(np.arange(zones.n), -1)
+    known = Known(Squares(zones, {("all", 1): number, ("square", 1): np.maximum(number - 1, -1)}), mechanism, lat, lon)
+    some = np.array([rng.permutation(3000)[:600] for _ in range(300)])
+    reports = mechanism.sample_cells(metric.locations.owner[row, col][some.ravel()], rng=SeededRandom(1))
+    columns = known._model.outputs(*metric.grid.cell_to_latlon(*reports)).reshape(some.shape)
+    for way, of in (("all", 0), ("square", 1)):
+        rows, truth = known._rows(way, 1)
+        assert truth.size == 4
+        linear, distances = linear_estimator(rows, truth), []
+        for seen in columns:
+            found = linear.operator @ np.bincount(seen, minlength=rows.shape[1]) / seen.size
+            shares, wanted = found[of:] / found[of:].sum(), truth[of:] / truth[of:].sum()
+            distances.append(np.abs(shares - wanted).sum() / 2)
+        bound = known.least_unbiased(way, 1, 600)
+        # four standard errors of the mean
+        assert abs(bound - np.mean(distances)) < 4 * np.std(distances) / np.sqrt(300)
+        # everybody's reports leave the blur alone, no chance of who reports
+        assert known.least_unbiased(way, 1, 3000) < bound / np.sqrt(5)
 
 
 def test_linear_estimator_is_unbiased_for_any_truth(survey: Any) -> None:

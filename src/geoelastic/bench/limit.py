@@ -89,10 +89,14 @@ def _errors(metric: Metric, places: Any) -> float:
 
 
 def _all_used(metric: Metric, places: Any, distances: Any) -> float:
-    """The mean error of reports with weights mass x exp(-d), whether or not that is private."""
+    return float(errors_all_used(metric, places, distances).mean())
+
+
+def errors_all_used(metric: Metric, places: Any, distances: Any) -> FloatArray:
+    """Errors at the places of reports with weights mass x exp(-d), whether or not that is private."""
     mechanism = ElasticMechanism(metric, output="mass")
     errors = []
     for i in places:
         weights: FloatArray = metric.mass * np.exp(-distances(int(i)))
         errors.append(float(weights @ mechanism.distances_m(int(i)) / weights.sum()))
-    return float(np.mean(errors))
+    return np.array(errors)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Statistics: how near estimates from reports come to the truth, against raw reports, guesses and planar Laplace.
 
-Gowalla's check-ins around Paris, one report of each user at each place through the default build of the real map, two
-draws of the reports. Data are those of the folder in GEOELASTIC_DATA (``../shared/data`` if not set); with a `folder`,
-the map and the models of its reports are found there again. `whole`: also a million reports on ``synthetic:paris`` by
-the command.
+Gowalla's check-ins around Paris, one report of each user at each place through the default build of the real map: all
+of them in two draws, a thousand of them in ten. Data are those of the folder in GEOELASTIC_DATA (``../shared/data`` if
+not set); with a `folder`, the map and the models of its reports are found there again. `whole`: also a million reports
+on ``synthetic:paris`` by the command.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ import sys
 import tempfile
 from collections.abc import Iterable
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..arrays import FloatArray
+from ..arrays import FloatArray, IntArray
 from ..evaluation.real_maps import RealData
 from ..evaluation.spread import WAYS, Known, Squares, make_squares
 from ..evaluation.study_areas import PAPER_AREAS
@@ -36,20 +37,42 @@ from ..statistics.reports import ReadReports
 from ..statistics.scales import scaled_fit
 from ._tools import data_folder, markdown, spawn, synthetic_mass
 
-#: A record has the million too.
-RECORDED = {"whole": True}
 SIZE_KM = 75.0
 WORKERS = 2
-SEEDS = (1, 2)
 FEW = 1000
-MILLION, ZONES = 1_000_000, 2000
-_TARGETS = {2000: 0.5, 4000: 0.35}
+#: Draws of a few people with their reports, and of everybody's reports.
+FEW_SEEDS, ALL_SEEDS = range(1, 11), range(1, 3)
+#: A million people, in so many places: who shares a place with others is drawn with them, and quickly.
+MILLION, PLACES, ZONES = 1_000_000, 5000, 2000
+#: Parts of the reports, in a hundred, whose distances are told.
+_PARTS = (50, 90, 99)
+#: What was asked of estimates from all reports, as parts of the raw distance, by the size of zones.
+_ASKED = {2000: 0.5, 4000: 0.35}
+
+
+@dataclass(frozen=True, eq=False)
+class _People:
+    """Those whom the map hides, and the few of them who report in each draw."""
+
+    squares: Squares
+    lat: FloatArray
+    lon: FloatArray
+
+    @cached_property
+    def few(self) -> list[IntArray]:
+        return [np.random.default_rng(seed).permutation(self.lat.size)[:FEW] for seed in FEW_SEEDS]
+
+    def spread(self, of: Any = slice(None)) -> FloatArray:
+        zone = self.squares.locate(self.lat[of], self.lon[of])
+        return np.bincount(zone, minlength=self.squares.zones.n + 1) / zone.size
 
 
 @dataclass(frozen=True, eq=False)
 class _Drawn:
-    """Spreads over small zones and elsewhere: of the reports, and estimated from them."""
+    """Reports of a draw, and spreads over small zones and elsewhere: of the reports, and estimated from them."""
 
+    lat: FloatArray
+    lon: FloatArray
     raw: FloatArray
     best: FloatArray
 
@@ -62,7 +85,8 @@ def run(
     size_km: float = SIZE_KM,
     data: Path | None = None,
 ) -> dict[str, Any]:
-    """One row a way to measure, size of zones and number of people; distances are means over the draws."""
+    """One row a way to measure, size of zones and number of people (distances are means over the draws), one a kind of
+    blur, and one a run of the million."""
     kept = tempfile.TemporaryDirectory() if folder is None else nullcontext(folder)
     with kept as place, progress_bar("bench statistics", 4 + whole, show=progress) as bar:
         source = RealData(data or data_folder(), Stages(Path(place) / "stages"), WORKERS)
@@ -70,77 +94,127 @@ def run(
         bar.update(0, note="the map")
         mechanism = ElasticMechanism(load(source.paris(size_km)))
         visits = source.checkins("paris").distinct_visits()
+        hidden = _hidden(mechanism, visits.lat, visits.lon)
+        people = _People(make_squares(mechanism.metric.grid), visits.lat[hidden], visits.lon[hidden])
         bar.update(1, note="estimates")
-        rows = _rows(mechanism, visits.lat, visits.lon, Path(place) / "models", bar)
+        near, blurs = _rows(mechanism, people, Path(place) / "models", bar)
         million = _million(Path(place), source.stages) if whole else []
-    table = markdown(rows)
     scale = markdown(million) if million else "*not measured in this run: `geoelastic bench statistics --whole`*"
-    return {"rows": [*rows, *million], "text": f"{table}\n\n{scale}", "parts": {"table": table, "million": scale}}
+    parts = {"table": markdown(near), "blur": markdown(blurs), "million": scale}
+    return {"rows": [*near, *blurs, *million], "text": "\n\n".join(parts.values()), "parts": parts}
 
 
-def _rows(mechanism: ElasticMechanism, lat: FloatArray, lon: FloatArray, cache: Path, bar: Any) -> list[dict[str, Any]]:
-    squares = make_squares(mechanism.metric.grid)
-    on_map = np.asarray(mechanism.metric.grid.latlon_to_cell(lat, lon)[0] >= 0)
-    lat, lon = lat[on_map], lon[on_map]
-    some = [np.random.default_rng(seed).permutation(lat.size)[:FEW] for seed in SEEDS]
-    reports = [mechanism.sanitize(lat, lon, rng=SeededRandom(seed)) for seed in SEEDS]
+def _hidden(mechanism: ElasticMechanism, lat: FloatArray, lon: FloatArray) -> Any:
+    """Whether each place can be a secret of the map."""
+    metric = mechanism.metric
+    row, col = metric.grid.latlon_to_cell(lat, lon)
+    return (row >= 0) & metric.secret[metric.locations.owner[row, col]]
+
+
+def _rows(
+    mechanism: ElasticMechanism, people: _People, cache: Path, bar: Any
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    squares = people.squares
     survey = prepare(mechanism, squares.zones, cache=cache, workers=WORKERS)
-    ours = _draws(survey, reports, some)
+    ours = _draws(survey, people, lambda lat, lon, seed: mechanism.sanitize(lat, lon, rng=SeededRandom(seed)))
+    everybody = [(d.lat, d.lon) for d in ours[people.lat.size]]
     bar.update(2, note="planar Laplace")
-    laplace = PlanarLaplace.from_expected_error(_error_in_city(lat, lon, reports))
-    noisy = [laplace.sanitize_many(lat, lon, rng=SeededRandom(seed)) for seed in SEEDS]
-    theirs = _draws(prepare(laplace, squares.zones, metric=mechanism.metric), noisy, some)
+    laplace = PlanarLaplace.from_expected_error(float(_errors(people, everybody, _in_city(people)).mean()))
+    theirs = _draws(
+        prepare(laplace, squares.zones, metric=mechanism.metric), people,
+        lambda lat, lon, seed: laplace.sanitize_many(lat, lon, rng=SeededRandom(seed)),
+    )  # fmt: skip
     bar.update(3, note="what can be known")
-    guess = survey.atoms.by_zone(survey.atoms.prior)
-    people = [_spread(squares, lat[chosen], lon[chosen]) for chosen in some]
-    known, truth = Known(squares, mechanism, lat, lon), _spread(squares, lat, lon)
+    known, truth = Known(squares, mechanism, people.lat, people.lon), people.spread()
+    guess, floor = survey.atoms.by_zone(survey.atoms.prior), [people.spread(chosen) for chosen in people.few]
     rows = []
     for way, n, size in ((way, n, size) for way, sizes in WAYS.items() for n in ours for size in sizes):
 
-        def off(spreads: Iterable[FloatArray], way: str = way, size: int = size) -> float:
-            return round(float(np.mean([squares.distance(way, size, s, truth) for s in spreads])), 4)
+        def off(spreads: Iterable[FloatArray], way: str = way, size: int = size) -> FloatArray:
+            return np.array([squares.distance(way, size, s, truth) for s in spreads])
 
-        raw, best = off(d.raw for d in ours[n]), off(d.best for d in ours[n])
+        raw, best = (off(getattr(d, what) for d in ours[n]) for what in ("raw", "best"))
+        asked, bound = (None if n == FEW else _ASKED.get(size)), _bound(known, way, size, n)
         rows.append({
-            "measured_over": way, "zones_km": size / 1000, "people": n, "reports": raw, "estimate": best,
-            "of_reports": round(best / max(raw, 1e-4), 2),
-            "worst_of_reports": round(max(off([d.best]) / max(off([d.raw]), 1e-4) for d in ours[n]), 2),
-            "public_mass": off([guess]), "true_places_of_these": off(people) if n == FEW else 0.0,
-            "Laplace_reports": off(d.raw for d in theirs[n]),
-            "Laplace_estimate": off(d.best for d in theirs[n]),
-            "insides_known": None if n == FEW else round(known.best_stop(way, size, reports[0]), 4),
-            "unbiased_at_least": None if n == FEW else known.least_unbiased(way, size, n),
+            "measured_over": way, "zones_km": size / 1000, "people": n, "reports": _mean(raw), "estimate": _mean(best),
+            "of_reports": round(float(best.mean() / raw.mean()), 2), "worst_draw": round(float((best / raw).max()), 2),
+            "draws_worse": f"{np.count_nonzero(best > raw)} of {best.size}",
+            "public_mass": _mean(off([guess])), "true_places_of_these": _mean(off(floor)) if n == FEW else 0.0,
+            "unbiased_at_least": bound, "asked_of_reports": asked,
+            "unbiased_can": None if asked is None or bound is None else bool(bound <= asked * raw.mean()),
+            "insides_known": None if n == FEW else round(known.best_stop(way, size, everybody[0]), 4),
+            "Laplace_reports": _mean(off(d.raw for d in theirs[n])),
+            "Laplace_estimate": _mean(off(d.best for d in theirs[n])),
+        })  # fmt: skip
+    return rows, _blurs(known, people, everybody, laplace)
+
+
+def _mean(distances: FloatArray) -> float:
+    return round(float(distances.mean()), 4)
+
+
+def _draws(survey: Survey, people: _People, report: Any) -> dict[int, list[_Drawn]]:
+    """What reports and estimates say, by the number of people: for each draw of the few, and of all."""
+
+    def drawn(of: Any, seed: int) -> _Drawn:
+        # the best guess alone: shares and elsewhere of `estimate`, without intervals of 3,000 zones
+        lat, lon = report(people.lat[of], people.lon[of], seed)
+        counted = count_reports(survey, [[ReadReports(lat, lon)]], seed=0)
+        fit = scaled_fit(survey.matrix, counted.by_part, survey.scales)
+        return _Drawn(lat, lon, counted.zones / counted.zones.sum(), survey.atoms.by_zone(fit.shares))
+
+    few = [drawn(chosen, seed) for chosen, seed in zip(people.few, FEW_SEEDS, strict=True)]
+    return {FEW: few, people.lat.size: [drawn(slice(None), seed) for seed in ALL_SEEDS]}
+
+
+def _in_city(people: _People) -> Any:
+    return PAPER_AREAS[0].contains(people.lat, people.lon)
+
+
+def _errors(people: _People, reports: list[tuple[FloatArray, FloatArray]], of: Any) -> FloatArray:
+    """How far, in metres, the reports of some are from their true places, in all draws."""
+    area = people.squares.zones.grid.area
+    x, y = area.to_xy(people.lat[of], people.lon[of])
+    places = (area.to_xy(lat[of], lon[of]) for lat, lon in reports)
+    return np.concatenate([np.hypot(east - x, north - y) for east, north in places])
+
+
+def _blurs(
+    ours: Known, people: _People, reports: list[tuple[FloatArray, FloatArray]], laplace: PlanarLaplace
+) -> list[dict[str, Any]]:
+    """How far reports go and what they can tell, with insides known: of the map, of planar Laplace with its mean error
+    in the city, and of planar Laplace with its mean error in the square."""
+    squares, sizes = people.squares, WAYS["square"][-2:]
+    in_square = squares.larger["square", sizes[0]][squares.locate(people.lat, people.lon)] >= 0
+    errors = {name: _errors(people, reports, of) for name, of in (("city", _in_city(people)), ("square", in_square))}
+    same = PlanarLaplace.from_expected_error(float(errors["square"].mean()))
+    rows = []
+    for name, known in (
+        ("the map", ours),
+        ("planar Laplace, error of the map in the city", replace(ours, mechanism=laplace)),
+        ("planar Laplace, error of the map in the square", replace(ours, mechanism=same)),
+    ):
+        flat = known.mechanism if isinstance(known.mechanism, PlanarLaplace) else None
+        off = errors if flat is None else dict.fromkeys(errors, _laplace_errors(flat))
+        rows.append({
+            "blur": name,
+            **{f"mean_error_in_the_{where}_m": round(float(found.mean())) for where, found in off.items()},
+            **{f"{p}_in_100_under_m": round(float(np.quantile(off["square"], p / 100))) for p in _PARTS},
+            **{f"unbiased_at_least_{size // 1000}_km": _bound(known, "square", size) for size in sizes},
         })  # fmt: skip
     return rows
 
 
-def _draws(survey: Survey, reports: list[Any], some: list[Any]) -> dict[int, list[_Drawn]]:
-    """What reports and estimates say, by the number of people: for each draw the few, and all."""
-    few = [_drawn(survey, a[chosen], b[chosen]) for (a, b), chosen in zip(reports, some, strict=True)]
-    return {FEW: few, reports[0][0].size: [_drawn(survey, a, b) for a, b in reports]}
+def _laplace_errors(mechanism: PlanarLaplace) -> FloatArray:
+    """Distances of planar Laplace's reports, evenly among all that it draws."""
+    from scipy.special import gammaincinv
+
+    return np.asarray(gammaincinv(2.0, (np.arange(10_000) + 0.5) / 10_000) / mechanism.epsilon)
 
 
-def _spread(squares: Squares, lat: FloatArray, lon: FloatArray) -> FloatArray:
-    return np.bincount(squares.locate(lat, lon), minlength=squares.zones.n + 1) / lat.size
-
-
-def _drawn(survey: Survey, lat: FloatArray, lon: FloatArray) -> _Drawn:
-    """The best guess alone: what `estimate` gives as shares and elsewhere, without intervals of 3,000 zones."""
-    counted = count_reports(survey, [[ReadReports(lat, lon)]], seed=0)
-    fit = scaled_fit(survey.matrix, counted.by_part, survey.scales)
-    return _Drawn(counted.zones / counted.zones.sum(), survey.atoms.by_zone(fit.shares))
-
-
-def _error_in_city(lat: FloatArray, lon: FloatArray, reports: list[Any]) -> float:
-    """The mean error of the reports of those in the paper's square of the city."""
-    area = PAPER_AREAS[0]
-    inside = area.contains(lat, lon)
-    x, y = area.to_utm(lat[inside], lon[inside])
-    errors = []
-    for a, b in reports:
-        east, north = area.to_utm(a[inside], b[inside])
-        errors.append(np.hypot(east - x, north - y).mean())
-    return float(np.mean(errors))
+def _bound(known: Known, way: str, size: int, people: int | None = None) -> float | None:
+    found = known.least_unbiased(way, size, people or known.lat.size)
+    return None if found is None else round(found, 4)
 
 
 def _million(place: Path, stages: Stages) -> list[dict[str, Any]]:
@@ -155,7 +229,7 @@ def _million(place: Path, stages: Stages) -> list[dict[str, Any]]:
     rng, table = np.random.default_rng(1), stages.path("million reports", {"of": path.name}, ".parquet")
     if not table.is_file():
         mass = np.where(metric.secret, metric.mass, 0) ** 1.5  # where people are is not where the map says
-        people = rng.choice(metric.n, MILLION, p=mass / mass.sum())
+        people = rng.choice(rng.choice(metric.n, PLACES, p=mass / mass.sum()), MILLION)
         cells = ElasticMechanism(metric).sample_cells(people, rng=SeededRandom(1), workers=WORKERS)
         lat, lon = metric.grid.cell_to_latlon(*cells)
         pq.write_table(pa.table({"lat": lat, "lon": lon}), table)
@@ -177,14 +251,19 @@ def summary(rows: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
     """Estimates from all reports over the raw histogram, and a million reports."""
     near = [r for r in rows if "estimate" in r]
     lines = []
-    for size, target in _TARGETS.items():
+    for size, asked in _ASKED.items():
         both = [r for r in near if r["zones_km"] * 1000 == size and r["people"] != FEW]
         shown = ", ".join(f"{r['of_reports']} ({r['measured_over']}: {r['reports']} to {r['estimate']})" for r in both)
         lines.append(
-            (f"estimate / raw histogram, distance to the truth, zones of {size / 1000:g} km", f"{target}", shown)
+            (f"estimate / raw histogram, distance to the truth, zones of {size / 1000:g} km", f"{asked}", shown)
         )
-    worse = sum(r["worst_of_reports"] > 1 for r in near)
-    lines.append(("estimate farther from the truth than the raw histogram", "never", f"{worse} of {len(near)} cases"))
+    worse = sum(r["of_reports"] > 1 for r in near)
+    pairs = [[int(number) for number in r["draws_worse"].split(" of ")] for r in near]
+    single = " of ".join(str(sum(column)) for column in zip(*pairs, strict=True))
+    lines.append((
+        "estimate farther from the truth than the raw histogram", "never",
+        f"on average in {worse} of {len(near)} rows; {single} single draws",
+    ))  # fmt: skip
     lines += [
         (f"a million reports, {r['zones']:,} zones, model {r['model']}", "minutes, 4 GB",
          f"{r['wall_s']:g} s ({r['cpu_s']:g} s of processor time), {r['peak_GB']:g} GB")

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..locations import Grid
-from ..mechanism.elastic import ElasticMechanism
+from ..reports.protocols import Mechanism
 from ..statistics.atoms import Atoms
 from ..statistics.information import covariance_of, grouped, information_of, sums
 from ..statistics.maximum import expectation_maximisation
@@ -31,7 +31,7 @@ SIZES_M = (500, 1000, 2000, 4000)
 WAYS = {"square": SIZES_M, "all": SIZES_M[1:]}
 _INNER_M, _OUTER_M = 10_000, 20_000
 #: Zones for which a bound is computed at the most.
-_BOUND_ZONES = 500
+_BOUND_ZONES = 1500
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ class Known:
     """What somebody could do who knows where people are inside each zone, and where nobody is."""
 
     squares: Squares
-    mechanism: ElasticMechanism
+    mechanism: Mechanism
     lat: FloatArray
     lon: FloatArray
 
@@ -118,21 +118,37 @@ class Known:
         rows, truth = self._rows(way, size)
         seen, often = np.unique(self._model.outputs(*reports), return_counts=True)
         rows, counts = np.ascontiguousarray(rows[:, seen]), often.astype(np.float64)
-        outside = way == "square" and bool(np.any(self.squares.larger[way, size][self._model.atoms.zone] < 0))
+        outside = self._outside(way, size)
         shares, best = np.full(truth.size, 1 / truth.size), np.inf
         for _ in range(most):
             shares = expectation_maximisation(rows, counts, shares)
             best = min(best, _distance(shares[outside:], truth[outside:]))
         return best
 
+    def _outside(self, way: str, size: int) -> bool:
+        """Whether the first row is of people whom a way does not look at."""
+        return bool(np.any(self.squares.larger[way, size][self._model.atoms.zone] < 0))
+
     def least_unbiased(self, way: str, size: int, people: int) -> float | None:
-        """The mean distance that no unbiased estimate undercuts (Cramér and Rao), normal errors assumed; None where
-        zones are too many to tell."""
+        """The mean distance to all these people of an estimate from the reports of `people` of them that no estimate
+        undercuts which is unbiased whoever they are (Cramér and Rao), normal errors assumed; None where zones are too
+        many to tell.
+
+        An unbiased estimate less the true shares of those who report has the covariance of the estimate less that of
+        these shares, since they are the efficient estimate of somebody who sees true places.
+        """
         rows, truth = self._rows(way, size)
         if truth.size > _BOUND_ZONES:
             return None
-        variance = np.maximum(np.diag(covariance_of(information_of(rows, truth), truth)), 0)
-        return 0.5 * float(np.sqrt(2 / np.pi * variance / people).sum())
+        chance = np.diag(truth) - np.outer(truth, truth)
+        blur = covariance_of(information_of(rows, truth), truth) - chance
+        covariance = blur / people + chance * (1 / people - 1 / self.lat.size)
+        if self._outside(way, size):
+            inside = truth[1:].sum()
+            part = (np.eye(truth.size - 1) - truth[1:, None] / inside) / inside
+            covariance = part @ covariance[1:, 1:] @ part.T
+        # E|error| of a normal error is sqrt(2/pi) of its deviation
+        return 0.5 * float(np.sqrt(2 / np.pi * np.maximum(np.diag(covariance), 0)).sum())
 
 
 def _distance(one: FloatArray, other: FloatArray) -> float:

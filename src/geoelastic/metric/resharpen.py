@@ -35,9 +35,9 @@ LOOK = 8.0
 CORE = 2.0, 6.0
 #: The same around edges that are over in spite of that, and how often it is tried.
 AROUND, AGAIN = (1.0, 3.0), 3
-#: Passes before every edge is looked at; each is made where heights moved in the last by more than so many units, and
-#: a level around.
-PASSES, MOVES, BESIDE = 9, 1.0, 1.0
+#: Passes before every edge is looked at; each is made where heights moved in the last by more than so many units (an
+#: edge's slack is mostly 7 to 30), and a level around.
+PASSES, MOVES, BESIDE = 9, 2.5, 1.0
 
 
 def resharpened(
