@@ -22,6 +22,7 @@ BESIDES = {
     "commands": _ALL,
     "extension": (*_ALL, "client", "extension"),
     "osm": _ALL,
+    "packs": (*_ALL, "client", "extension"),
     "scale": _ALL,
     "service": (*_ALL, "client"),
     "statistics": _ALL,
