@@ -5,6 +5,9 @@ import re
 import tomllib
 from pathlib import Path
 
+from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
+
 _HERE = Path(__file__).parent
 project = "geoelastic"
 release = tomllib.loads((_HERE.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
@@ -12,7 +15,8 @@ copyright = "the geoelastic maintainers, Apache-2.0"
 extensions = ["myst_parser"]
 exclude_patterns = [".site", "_build", "conf.py", "site_build.py", "reference/generate.py"]
 myst_heading_anchors = 4
-myst_enable_extensions = []
+myst_enable_extensions = ["dollarmath"]
+html_math_renderer = "mathml"  # browsers set it themselves: no script, no font, nothing to load
 suppress_warnings = []
 nitpicky = True
 html_theme = "furo"
@@ -39,5 +43,16 @@ def _for_the_site(app, name, source):
     source[0] = text
 
 
+def _inline_math(translator, node):
+    translator.body.append(tex2mathml(node.astext()))
+    raise nodes.SkipNode
+
+
+def _display_math(translator, node):
+    translator.body.append(f'<div class="math">{tex2mathml(node.astext(), as_block=True)}</div>\n')
+    raise nodes.SkipNode
+
+
 def setup(app):
     app.connect("source-read", _for_the_site)
+    app.add_html_math_renderer("mathml", (_inline_math, None), (_display_math, None))

@@ -38,7 +38,7 @@ function manifest(browser) {
     ...(browser === "chromium"
       ? { background: { service_worker: "worker.js" }, optional_permissions: ["offscreen"], minimum_chrome_version: "120", incognito: "split" }
       : {
-          background: { scripts: ["worker.js"] },
+          background: { scripts: ["worker.js"] }, optional_permissions: ["geolocation"],
           browser_specific_settings: {
             gecko: { id: "geoelastic@geoelastic.org", strict_min_version: "140.0", data_collection_permissions: { required: ["none"] } },
             gecko_android: { strict_min_version: "142.0" },

@@ -78,3 +78,14 @@ def data_dir() -> Path:
     if not DATA.is_dir():
         pytest.skip("the real data is not here")
     return DATA
+
+
+@pytest.fixture
+def broken_service(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No mechanism can be had, and the reason has a place in it."""
+    from geoelastic.service.registry import Published
+
+    def broken(self: Published) -> Any:
+        raise RuntimeError("at 48.8567, 2.3387")
+
+    monkeypatch.setattr(Published, "own_mechanism", broken)

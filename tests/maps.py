@@ -47,3 +47,11 @@ def _small_metric(method: str, layout: str, fences: tuple[Any, ...], **options: 
 def edge_list(metric: Any) -> list[tuple[int, int, int]]:
     """The edges of a metric as plain tuples of whole units."""
     return [(int(i), int(j), int(w)) for i, j, w in zip(*metric.edge_units(), strict=True)]
+
+
+def one_town(side: int, low: float, town: slice, high: float, cell_m: float, **options: Any) -> Any:
+    """The mechanism over an even square with one denser square in it."""
+    cells = np.full((side, side), low)
+    cells[town, town] = high
+    mass = ge.Mass.from_array(cells, cell_m=cell_m, origin=(48.85, 2.35))
+    return ge.ElasticMechanism(ge.build_metric(mass, layout="uniform", **options))

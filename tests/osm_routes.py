@@ -23,9 +23,8 @@ import pytest
 import shapely
 
 from geoelastic.sources import osm
-from geoelastic.sources._collect import BAD_OUTLINE
+from geoelastic.sources._collect import BAD_OUTLINE, EDGE_LOST, EDGE_PART
 from geoelastic.sources.features import Features, TagRule
-from geoelastic.sources.osm_objects import EDGE_LOST, EDGE_PART
 from geoelastic.sources.osm_passes import BROKEN
 
 KEYS = ("amenity", "shop", "leisure", "tourism", "office", "public_transport", "building")

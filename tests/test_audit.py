@@ -19,6 +19,7 @@ from geoelastic.mechanism.laplace import PlanarLaplace
 from geoelastic.mechanism.sticky import Sticky
 from geoelastic.randomness import SeededRandom
 from geoelastic.reports.locate import Placement
+from maps import one_town
 
 EPSILON = 2 / 500
 DRAWS = 2000
@@ -187,11 +188,7 @@ def test_bad_input(call: Callable[[], object], message: str) -> None:
 
 @pytest.fixture(scope="module")
 def mechanism() -> ge.ElasticMechanism:
-    cells = np.full((26, 26), 0.03)
-    cells[8:14, 8:14] = 0.4
-    mass = ge.Mass.from_array(cells, cell_m=100, origin=(48.85, 2.35))
-    metric = ge.build_metric(mass, method="conformal", layout="uniform", l_from=0.35, l_top=math.log(3))
-    return ge.ElasticMechanism(metric)
+    return one_town(26, 0.03, slice(8, 14), 0.4, 100, method="conformal", l_from=0.35, l_top=math.log(3))
 
 
 class Cut:

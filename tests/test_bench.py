@@ -17,6 +17,7 @@ from geoelastic.bench import (
     client,
     commands,
     error,
+    fences,
     growth,
     limit,
     paths,
@@ -127,6 +128,18 @@ def test_carve() -> None:
     assert all(row["checked"] and row["edges_over"] == 0 and row["worst"] <= 1 for row in rows)
     assert all(row["inside"] > 0 for row in rows)
     assert carve.summary(rows)[0][2].endswith("3 of 3 certified and checked")
+
+
+def test_fences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A circle gives its centre away; a fence does not, and with a margin less than without."""
+    monkeypatch.setenv("GEOELASTIC_DATA", str(tmp_path))
+    found = fences.run(commuters=4)
+    best = {row["fence"]: row["median_m"] for row in found["rows"] if row["guess"] == "best"}
+    assert best["circle"] == 0
+    assert best["ours"] > best["ours, no margin"] > 10
+    assert found["parts"]["ours"] == f"{best['ours']} m"
+    assert f"made-up commuters, ours: {best['ours']} m" in fences.summary(found["rows"])[0][2]
+    assert "made-up commuters: ours, no margin" in found["text"]
 
 
 def test_tightness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -261,8 +274,9 @@ def test_report(monkeypatch: pytest.MonkeyPatch) -> None:
     assert rows["one cold report, median"] <= rows["one cold report, 95 %"]
 
 
-def test_commands(tmp_path: Path) -> None:
-    """Some places of one town: a few hundred locations."""
+def test_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some places of one town: a few hundred locations, and no data of the real Paris."""
+    monkeypatch.setenv("GEOELASTIC_DATA", str(tmp_path))
     source = tmp_path / "town.csv"
     step = 0.0015
     lines = [f"{48 + step * i},{2 + 1.5 * step * j},{5 + (i * j) % 7}" for i in range(20) for j in range(20)]
@@ -275,6 +289,9 @@ def test_commands(tmp_path: Path) -> None:
     assert table_row["reports_a_second"] > 0
     assert all(row["peak_MB"] > 50 and row["cpu_s"] > 0 for row in rows)
     assert len(commands.summary(rows)) == 3
+    paris = commands.summary([*rows, build_row])[1]
+    assert paris[0].startswith("default build of the real Paris")
+    assert f"{build_row['ratio_people']} over people" in paris[2]
 
 
 def test_client() -> None:

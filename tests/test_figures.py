@@ -20,23 +20,21 @@ from shapely.geometry import Point
 
 import geoelastic as ge
 from geoelastic.errors import FileError, InputError
-from geoelastic.figures import (
-    Mark,
-    Picture,
+from geoelastic.figures.draw import compare_png, picture_png
+from geoelastic.figures.maps import (
     ball_map,
     error_map,
     fences_map,
     mass_map,
     quality_map,
     report_map,
-    save_picture,
+    sample_places,
     slack_map,
 )
-from geoelastic.figures.draw import compare_png, picture_png
-from geoelastic.figures.maps import sample_places
 from geoelastic.figures.page import picture_page, report_page
-from geoelastic.figures.picture import credit_of, edges_of
+from geoelastic.figures.picture import Mark, Picture, credit_of, edges_of
 from geoelastic.figures.picture_request import busiest_place, picture_of
+from geoelastic.figures.save import save_picture
 from geoelastic.locations import Grid
 from geoelastic.metric import Metric, build_metric
 from geoelastic.randomness import SeededRandom

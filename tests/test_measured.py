@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 from geoelastic import bench
 from geoelastic.bench import _pages as pages
+from geoelastic.bench import _reach
 from geoelastic.bench import _record as record
 from geoelastic.cli import main
 from geoelastic.errors import FileError, InputError
@@ -23,8 +24,7 @@ from geoelastic.errors import FileError, InputError
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
-#: Numbers with a unit that a page states without the record: definitions, examples, settings, and what was measured
-#: before there was a record. A line a page; what is new here is no measurement.
+#: Numbers with a unit that a page states without the record, a line a page; its head says what belongs there.
 GIVEN_FILE = ROOT / "tests/given_figures.txt"
 _FIGURE = re.compile(r"\d[\d,.]*\d?\s?(?:%|(?:ms|s|min|minutes|hours|m|km|kB|MB|GB|times|reports|µs)\b)")
 
@@ -44,7 +44,8 @@ def test_the_page_of_measurements_is_the_record() -> None:
 
 
 def given_figures() -> dict[str, set[str]]:
-    lines = [line.partition(": ") for line in GIVEN_FILE.read_text(encoding="utf-8").splitlines()]
+    told = GIVEN_FILE.read_text(encoding="utf-8").splitlines()
+    lines = [line.partition(": ") for line in told if not line.startswith("#")]
     return {page: set(figures.split("; ")) for page, _, figures in lines}
 
 
@@ -60,6 +61,13 @@ def test_a_page_has_no_figure_that_is_neither_recorded_nor_given(page: Path) -> 
     recorded = own_figures((ROOT / "docs/measured.md").read_text(encoding="utf-8").replace("`", ""))
     new = found - recorded - given_figures().get(page.name, set())
     assert not new, f"mark the place (<!-- measured: NAME/PART -->), or, if nothing was measured, add to {GIVEN_FILE}"
+
+
+def test_nothing_is_given_that_no_page_says() -> None:
+    """What is gone from a page is gone from the list, so that it does not let the next one in."""
+    texts = {page.name: own_figures(page.read_text(encoding="utf-8")) for page in PAGES}
+    unused = {page: figures - texts[page] for page, figures in given_figures().items() if figures - texts[page]}
+    assert not unused, f"delete from {GIVEN_FILE}"
 
 
 def test_a_figure_without_a_record_is_seen() -> None:
@@ -165,6 +173,113 @@ def test_all_goes_on_where_it_was(docs: Path) -> None:
     code.write_text("2\n", encoding="utf-8")
     assert measured()  # and what is measured with changes that no commit has is never taken for done
     assert measured()
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """A package of some modules, in a repository."""
+    files = {
+        "__init__.py": "", "levels.py": "", "other.py": "from .levels import x",
+        "bench/__init__.py": "from . import sums, rest", "bench/rest.py": "from ..other import x",
+        "bench/sums.py": "from ..metric import build\nfrom .. import kernels as k\ndef run():\n    k.paths(build)",
+        "metric/__init__.py": "from .builder import build\nfrom .verify import check",
+        "metric/builder.py": "def build():\n    from ..levels import x", "metric/verify.py": "import numpy",
+        "kernels/__init__.py": "from .paths import paths\nfrom .sums import sums", "kernels/paths.py": "",
+        "kernels/sums.py": "",
+    }  # fmt: skip
+    for name, text in files.items():
+        path = tmp_path / "src/package" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return tmp_path / "src/package"
+
+
+def test_a_measurement_reaches_what_it_imports_and_nothing_else(package: Path) -> None:
+    found = {path.relative_to(package).as_posix() for path in _reach.closure(package, "bench.sums")}
+    assert found == {
+        "bench/sums.py", "metric/__init__.py", "metric/builder.py", "levels.py", "kernels/__init__.py",
+        "kernels/paths.py",
+    }  # fmt: skip
+    (package / "bench/sums.py").write_text("from . import rest, missing\nfrom ..metric import unknown\n")
+    _reach._imports.cache_clear()
+    found = {path.relative_to(package).as_posix() for path in _reach.closure(package, "bench.sums")}
+    assert "other.py" in found
+    assert {"metric/builder.py", "metric/verify.py"} <= found, "who knows where an unknown name comes from"
+
+
+#: Prints the files of ours whose functions are called by a measurement (those of imports are not: they have no result).
+_CALLED = """
+import sys, threading
+import geoelastic.bench, geoelastic.bench.limit as bench
+files = set()
+def note(frame, event, _):
+    if event == "call" and frame.f_code.co_flags & 1:
+        files.add(frame.f_code.co_filename)
+threading.setprofile(note)
+sys.setprofile(note)
+bench.run(side=30)
+sys.setprofile(None)
+print(*files, sep="\\n")
+"""
+
+
+@pytest.mark.jit
+def test_what_is_called_is_reached() -> None:
+    told = subprocess.run([sys.executable, "-c", _CALLED], capture_output=True, text=True, check=True).stdout
+    called = {Path(line) for line in told.splitlines() if Path(line).is_relative_to(_reach._PACKAGE)}
+    assert len(called) > 20
+    assert called <= _reach.closure(_reach._PACKAGE, "bench.limit")
+
+
+def test_a_change_elsewhere_leaves_a_record_as_it_is(
+    docs: Path, package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_reach, "_PACKAGE", package)
+    name = ("-c", "user.name=n", "-c", "user.email=n@example.org")
+    for arguments in (["init", "-q"], ["add", "."], [*name, "commit", "-qm", "code"]):
+        subprocess.run(["git", *arguments], cwd=docs.parent, check=True, capture_output=True)
+    geoelastic("bench", "sums", "--write", "--docs", docs)
+    assert record.is_recorded(docs, "sums")
+    (package / "metric/verify.py").write_text("import scipy\n", encoding="utf-8")
+    (package / "kernels/new.py").write_text("", encoding="utf-8")
+    assert record.is_recorded(docs, "sums")
+    levels = package / "levels.py"
+    levels.write_text("x = 2\n", encoding="utf-8")
+    assert not record.is_recorded(docs, "sums")
+    levels.write_text("", encoding="utf-8")
+    assert record.is_recorded(docs, "sums")
+    (package / "kernels/paths.py").write_text("from .new import x\n", encoding="utf-8")
+    _reach._imports.cache_clear()
+    assert not record.is_recorded(docs, "sums")
+
+
+def test_times_of_a_busy_machine_are_measured_again(docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record, "_git", lambda *_: "")  # nothing has changed
+    geoelastic("bench", "sums", "--write", "--docs", docs)
+    path = docs / "measured/sums.json"
+    entry = json.loads(path.read_text(encoding="utf-8"))
+    for load, counts in ((0.5, True), (2 * entry["machine"]["cores"], False), (None, True)):
+        entry["machine"]["load"] = load
+        path.write_text(json.dumps(entry), encoding="utf-8")
+        assert record.is_recorded(docs, "sums", timed=True) is counts
+        assert record.is_recorded(docs, "sums")
+
+
+def test_what_starts_processes_says_what_it_reaches() -> None:
+    """Imports do not tell what a command or a browser runs. Other libraries' code is none of ours."""
+    assert set(bench.TIMED) | set(_reach.BESIDES) <= set(bench.bench_names())
+    for name in bench.bench_names():
+        source = (ROOT / f"src/geoelastic/bench/{name}.py").read_text(encoding="utf-8")
+        starts = re.search(r"sys\.executable|chromium|import spawn|, spawn|subprocess", source)
+        assert not starts or name in {*_reach.BESIDES, "peers"}, name
+    assert all((ROOT / folder).is_dir() for folders in _reach.BESIDES.values() for folder in folders)
+
+
+def test_times_come_first_and_then_what_takes_least() -> None:
+    planned = bench.plan(docs=ROOT / "docs", again=True)
+    assert tuple(due.name for due in planned[: len(bench.TIMED)]) == bench.TIMED
+    rest = [due.cpu_s for due in planned[len(bench.TIMED) :]]
+    assert rest == sorted(rest, key=lambda cpu_s: float("inf") if cpu_s is None else cpu_s)
 
 
 def test_one_that_cannot_be_measured_does_not_stop_the_others(docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

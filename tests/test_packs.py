@@ -23,7 +23,15 @@ from geoelastic.cli import main
 from geoelastic.context import Context, Name
 from geoelastic.errors import CheckError, FileError, InputError
 from geoelastic.mechanism.geox_mechanism import load_mechanism, mechanism_bytes
-from geoelastic.packs import CATALOGUE, check_pack, districts, make_pack, parse_catalogue, read_catalogue
+from geoelastic.packs import (
+    CATALOGUE,
+    check_pack,
+    district_side_km,
+    districts,
+    make_pack,
+    parse_catalogue,
+    read_catalogue,
+)
 
 DAY = dt.date(2026, 11, 1)
 pytestmark = pytest.mark.jit
@@ -166,6 +174,13 @@ def test_every_place_is_far_from_the_border_of_some_district(size_km: float) -> 
         best = np.maximum(best, size_km * 500 - np.maximum(np.abs(x), np.abs(y)))
     assert best.min() > size_km * 1000 / 4 * 0.99
     assert list(parts) == sorted(parts, key=lambda name: tuple(map(int, name.split("-"))))
+
+
+def test_the_side_of_districts_follows_from_size_and_number_alone() -> None:
+    country = Area.around(48.8, 2.3, size_km=500)
+    assert district_side_km(country, 784_324) == 100
+    assert district_side_km(country, 4 * 784_324) == 50
+    assert district_side_km(Area.around(48.8, 2.3, size_km=5), 10**9) == 10  # never less
 
 
 def test_a_map_in_districts(tmp_path: Path) -> None:

@@ -54,6 +54,17 @@ def test_a_peer_that_ends_is_told(tmp_path: Path) -> None:
         PeerProcess(sys.executable, ABSENT, epsilon=0.002, error_m=1000)
 
 
+def test_a_peer_imports_nothing_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module beside the worker, or on the path of this program, that is called like one that a library imports."""
+    worker = tmp_path / "worker.py"
+    worker.write_text('import json, statistics\nprint(json.dumps({"ready": str(statistics.mean([1, 3]))}))\n')
+    (tmp_path / "statistics.py").write_text("from ..errors import InputError\n")
+    monkeypatch.setattr(peers, "_WORKER", worker)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with PeerProcess(sys.executable, MADE_UP, epsilon=0.002, error_m=1000) as running:
+        assert running.version == "2"
+
+
 def test_the_adversary_by_brute_force() -> None:
     """Noise of two steps, all of them in squares: the same error as with the exact channel."""
     xy = np.array([[0.0, 0.0], [600.0, 0.0], [0.0, 1200.0], [600.0, 600.0]])

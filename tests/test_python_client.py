@@ -135,7 +135,7 @@ def test_darts_from_anywhere_hit_each_location_by_its_measure_and_weight(tmp_pat
     assert members == [i for i in range(elastic.metric.n) if elastic.metric.part[i] == elastic._main]
     for x in members[len(members) // 3 :: len(members) // 2]:
         ends, heights = drawn._seen_from(drawn._block[x])
-        search = Search(elastic.metric.reporting, [x])
+        search = Search(elastic.metric.reporting, x)
         search.expand()
         before, shown = 0, {key & MASK: key >> SHIFT for key in search.order}
         for z in drawn._members:

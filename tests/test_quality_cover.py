@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from geoelastic._kernels import coverage, simple_rings
 from geoelastic.area import Area
 from geoelastic.locations import Grid
-from geoelastic.quality.cover import share_features
+from geoelastic.quality.score import share_features
 from geoelastic.sources.features import Areas, Features
 from reference import coverage as slow
 

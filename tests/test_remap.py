@@ -16,6 +16,7 @@ from geoelastic.errors import InputError
 from geoelastic.mechanism.laplace import PlanarLaplace
 from geoelastic.mechanism.remap import LOSSES, Remapped, RemappedLaplace, best_guess
 from geoelastic.randomness import SeededRandom
+from maps import one_town
 
 coordinate = st.integers(-50, 50).map(lambda k: 100.0 * k)
 weighted_points = st.lists(st.tuples(coordinate, coordinate, st.integers(1, 9)), min_size=1, max_size=8)
@@ -39,11 +40,7 @@ def test_best_guess_has_the_least_expected_loss(rows: list[tuple[float, float, i
 
 @pytest.fixture(scope="module")
 def mechanism() -> ge.ElasticMechanism:
-    cells = np.full((12, 12), 0.1)
-    cells[3:6, 3:6] = 0.5
-    mass = ge.Mass.from_array(cells, cell_m=200, origin=(48.85, 2.35))
-    metric = ge.build_metric(mass, method="paper", layout="uniform", l_from=0, l_top=math.log(2))
-    return ge.ElasticMechanism(metric)
+    return one_town(12, 0.1, slice(3, 6), 0.5, 200, method="paper", l_from=0, l_top=math.log(2))
 
 
 @pytest.fixture(scope="module")

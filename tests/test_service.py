@@ -207,12 +207,8 @@ def test_logs_hold_no_place_no_body_no_address(client: TestClient, caplog: pytes
 
 
 def test_faults_of_the_service_tell_nothing(
-    published: dict[str, Published], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    published: dict[str, Published], broken_service: None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def broken(self: Published) -> Any:
-        raise RuntimeError("at 48.8567, 2.3387")
-
-    monkeypatch.setattr(Published, "own_mechanism", broken)
     with LocalClient(create_app(published)) as client, caplog.at_level(logging.DEBUG):
         assert "48.8" not in problem(client.post("/v1/sanitize", json=INSIDE), 500, "internal")
     assert not any("48.8" in r.getMessage() for r in caplog.records if r.name.startswith("geoelastic"))

@@ -278,12 +278,8 @@ def test_too_many_at_once_are_told_to_come_back(
 
 
 def test_the_log_of_a_fault_has_its_kind_and_nothing_else(
-    published: dict[str, Published], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    published: dict[str, Published], broken_service: None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def broken(self: Published) -> Any:
-        raise RuntimeError("at 48.8567, 2.3387")
-
-    monkeypatch.setattr(Published, "own_mechanism", broken)
     with listening(create_app(published)) as port, caplog.at_level(logging.DEBUG):
         body = json.dumps(INSIDE).encode()
         head = (

@@ -43,6 +43,27 @@ def test_the_site_has_every_page_in_the_order_of_the_index_and_loads_nothing_fro
     assert captions == ["Start", "How to", "Explanation", "Reference"]
 
 
+def test_formulas_are_set_by_the_browser_and_pages_have_their_pictures(site: Path) -> None:
+    for name in ("guarantee", "sharpening", "limit"):
+        page = (site / f"{name}.html").read_text(encoding="utf-8")
+        written = (DOCS / f"{name}.md").read_text(encoding="utf-8").count("$$") // 2
+        assert page.count('display="block"') == written > 0
+        assert "$$" not in page
+        assert f'src="_images/{name}.png"' in page
+        assert (site / "_images" / f"{name}.png").read_bytes() == (DOCS / "img" / f"{name}.png").read_bytes()
+
+
+@pytest.mark.jit
+def test_pictures_of_the_explanation_are_drawn_from_maps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(DOCS)
+    import draw_pictures  # type: ignore[import-not-found]
+
+    draw_pictures.main(str(tmp_path), side=60, even=40)
+    drawn = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert set(drawn) == {"guarantee.png", "sharpening.png", "limit.png"}
+    assert all(content.startswith(b"\x89PNG") for content in drawn.values())
+
+
 def test_what_would_load_from_elsewhere_is_found(tmp_path: Path) -> None:
     sys.path.insert(0, str(DOCS))
     try:

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from geoelastic.sources import osm
-from geoelastic.sources._collect import BAD_OUTLINE
+from geoelastic.sources._collect import BAD_OUTLINE, EDGE_LOST, EDGE_PART, OPEN_WAY
 from geoelastic.sources.features import Features, TagRule
-from geoelastic.sources.osm_objects import EDGE_LOST, EDGE_PART, OPEN_WAY
 from geoelastic.sources.osm_passes import BROKEN, NOT_AREA
 from osm_routes import EXTRACTS, LAYERS, broken, by_gdal, by_osmium, differences, section
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from geoelastic._kernels import parse_lines
 from geoelastic.errors import FileError
-from geoelastic.sources import _opl, osm, osm_objects
+from geoelastic.sources import _collect, _opl, osm
 from geoelastic.sources._collect import BAD_OUTLINE
 from geoelastic.sources._opl import LOCATED, located, tag_sets, tags_of
 from test_sources_osm import PAPER, helsinki, opl
@@ -139,7 +139,7 @@ def test_odd_ways_and_nodes(tmp_path: Path) -> None:
     assert features.dropped["outside the area"] == 2  # way/1 and node/5 are nowhere
     assert features.areas.lon.tolist() == [1, 2, 2, 1]
     everywhere = osm.read_osm(path, PAPER)
-    assert everywhere.info["objects"][osm_objects.OPEN_WAY] == ("way/1",)
+    assert everywhere.info["objects"][_collect.OPEN_WAY] == ("way/1",)
     assert (len(everywhere.lat), everywhere.dropped["outside the area"]) == (0, 1)
 
 

@@ -13,17 +13,17 @@ import pytest
 
 import geoelastic as ge
 from geoelastic.errors import FileError, InputError
-from geoelastic.quality.cover import share_features
-from geoelastic.sources import osm, osm_objects, osm_passes
+from geoelastic.quality.score import share_features
+from geoelastic.sources import _collect, osm, osm_passes
 from geoelastic.sources._collect import BAD_OUTLINE
 from geoelastic.sources.features import Features, TagRule
 
 PAPER = [[TagRule("amenity"), TagRule("shop")], [TagRule("building")]]
 
 
-def opl(folder: Path, text: str, name: str = "map.opl") -> Path:
+def opl(folder: Path, *texts: str, name: str = "map.opl") -> Path:
     path = folder / name
-    lines = [line.strip() for line in text.strip().splitlines()]
+    lines = [line.strip() for text in texts for line in text.strip().splitlines()]
     path.write_text("\n".join(line for line in lines if line) + "\n", encoding="utf-8")
     return path
 
@@ -43,8 +43,8 @@ SQUARE = """
 def test_nodes_ways_and_relations_alike(tmp_path: Path) -> None:
     path = opl(
         tmp_path,
-        SQUARE
-        + """
+        SQUARE,
+        """
         n5 v1 x0.0013 y0.0013
         n6 v1 x0.0016 y0.0013
         n7 v1 x0.0016 y0.0016
@@ -77,8 +77,8 @@ def test_nodes_ways_and_relations_alike(tmp_path: Path) -> None:
 def test_a_rule_chooses_values_and_geometry(tmp_path: Path) -> None:
     path = opl(
         tmp_path,
-        SQUARE
-        + """
+        SQUARE,
+        """
         n20 v1 x0.003 y0.003 Tamenity=cafe
         n21 v1 x0.003 y0.003 Tamenity=bench
         w1 v1 Tamenity=cafe Nn1,n2,n3,n4,n1
@@ -96,10 +96,10 @@ def test_a_rule_chooses_values_and_geometry(tmp_path: Path) -> None:
 def test_what_is_left_out_is_named_one_by_one(tmp_path: Path) -> None:
     path = opl(
         tmp_path,
-        SQUARE
-        + """
-        n5 v1 x0.0025 y0.0015
-        n9 v1 x0.0015 y0.0022
+        SQUARE,
+        "n5 v1 x0.0025 y0.0015",
+        "n9 v1 x0.0015 y0.0022",
+        """
         w1 v1 Tbuilding=yes Nn1,n2,n3,n4
         w2 v1 Tbuilding=yes,area=no Nn1,n2,n3,n4,n1
         w3 v1 Tbuilding=yes Nn1,n3,n2,n4,n1
@@ -122,10 +122,10 @@ def test_what_is_left_out_is_named_one_by_one(tmp_path: Path) -> None:
     objects = features.info["objects"]
     assert objects == {
         osm_passes.NOT_AREA: ("relation/1",),
-        osm_objects.OPEN_WAY: ("way/1", "way/2"),
+        _collect.OPEN_WAY: ("way/1", "way/2"),
         BAD_OUTLINE: ("way/4", "way/3"),  # a line there and back, found at once; one that crosses itself, found later
-        osm_objects.EDGE_PART: ("way/5", "relation/3"),
-        osm_objects.EDGE_LOST: ("way/6", "way/7"),
+        _collect.EDGE_PART: ("way/5", "relation/3"),
+        _collect.EDGE_LOST: ("way/6", "way/7"),
         osm_passes.BROKEN: ("relation/2", "relation/4", "relation/5"),
     }
     assert features.dropped[BAD_OUTLINE] == 2  # way/4 is a line there and back, way/3 crosses itself
@@ -250,7 +250,7 @@ def test_opening_hours_by_day_and_night(tmp_path: Path) -> None:
 
 
 def test_helpful_when_things_are_wrong(tmp_path: Path) -> None:
-    roads = opl(tmp_path, "n1 v1 x0 y0\nn2 v1 x0.01 y0.01\nw1 v1 Thighway=primary Nn1,n2\n", "roads.opl")
+    roads = opl(tmp_path, "n1 v1 x0 y0\nn2 v1 x0.01 y0.01\nw1 v1 Thighway=primary Nn1,n2\n", name="roads.opl")
     with pytest.raises(InputError, match=r"roads\.opl: nothing that recipe 'default' counts.*roads only"):
         ge.quality_from_osm(roads, ge.Area.around(0, 0, size_km=3))
     with pytest.raises(InputError, match="nothing in it that counts"):

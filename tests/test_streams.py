@@ -65,18 +65,27 @@ def test_csv_without_a_header_and_compressed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("name", "text", "message"),
     [
-        ("", "empty"),
-        ("a,b\n1,2\n", "name the columns"),
-        ("lat,lat,lon\n1,2,3\n", "different from each other"),
-        ("lat,latitude,lon\n1,2,3\n", "name the columns"),
-        ("lat,lon\n48.123456,x\n", "column 'lon' must hold numbers"),
-        ("lat,lon\n48.123456,2,3\n", "does not have the 2 columns"),
+        ("a.csv", "", "empty"),
+        ("a.csv", "a,b\n1,2\n", "name the columns"),
+        ("a.csv", "lat,lat,lon\n1,2,3\n", "different from each other"),
+        ("a.csv", "lat,latitude,lon\n1,2,3\n", "name the columns"),
+        ("a.csv", "lat,lon\n48.123456,x\n", "column 'lon' must hold numbers"),
+        ("a.csv", "lat,lon\n48.123456,2,3\n", "does not have the 2 columns"),
+        ("a.geojson", '{"type": "FeatureCollection", "features": [{"type": "Feature", ', "not a whole GeoJSON"),
+        ("a.geojson", '{"type": "FeatureCollection"}', "not a whole GeoJSON"),
+        ("a.geojson", "[1, 2]", "not a whole GeoJSON"),
+        ("a.geojson", '{"features": [{"geometry": {"type": "LineString", "coordinates": []}}]}', "must be a Point"),
+        (
+            "a.geojson",
+            '{"crs": {"properties": {"name": "urn:ogc:def:crs:EPSG::2154"}}, "features": []}',
+            "must be in degrees",
+        ),
     ],
 )
-def test_bad_csv_is_one_clear_error_that_tells_no_place(tmp_path: Path, text: str, message: str) -> None:
-    source = tmp_path / "a.csv"
+def test_a_bad_file_is_one_clear_error_that_tells_no_place(tmp_path: Path, name: str, text: str, message: str) -> None:
+    source = tmp_path / name
     source.write_text(text)
     with pytest.raises((InputError, FileError), match=message) as caught:
         places(source)
@@ -218,23 +227,6 @@ def test_geojson_lines_and_empty_collections(tmp_path: Path) -> None:
     empty.write_text('{"type": "FeatureCollection", "features": []}')
     copy(empty, tmp_path / "c.geojson")
     assert json.loads((tmp_path / "c.geojson").read_text())["features"] == []
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ('{"type": "FeatureCollection", "features": [{"type": "Feature", ', "not a whole GeoJSON"),
-        ('{"type": "FeatureCollection"}', "not a whole GeoJSON"),
-        ("[1, 2]", "not a whole GeoJSON"),
-        ('{"features": [{"geometry": {"type": "LineString", "coordinates": []}}]}', "must be a Point"),
-        ('{"crs": {"properties": {"name": "urn:ogc:def:crs:EPSG::2154"}}, "features": []}', "must be in degrees"),
-    ],
-)
-def test_bad_geojson(tmp_path: Path, text: str, message: str) -> None:
-    source = tmp_path / "a.geojson"
-    source.write_text(text)
-    with pytest.raises((InputError, FileError), match=message):
-        places(source)
 
 
 def test_gpx_keeps_lines_and_times_only(tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ export class Search {
     this.graph = graph;
     const n = graph.start.length - 1;
     let most = 0;
-    for (let a = 0; a < graph.weight.length; a++) most = Math.max(most, graph.weight[a]);
+    for (let a = 0; a < graph.weight.length; a++) if (graph.weight[a] > most) most = graph.weight[a];
     let buckets = 1;
     while (buckets <= most) buckets *= 2;
     this.dist = new Int32Array(n).fill(UNREACHABLE);

@@ -50,6 +50,12 @@ export function paintOwner(rows, cols, { row, col, size }) {
   return owner;
 }
 
+/** The leaf of one cell, without painting. */
+export function findLeaf({ row, col, size }, r, c) {
+  for (let i = 0; i < row.length; i++) if (row[i] <= r && r < row[i] + size[i] && col[i] <= c && c < col[i] + size[i]) return i;
+  return -1;
+}
+
 /** Compressed rows {start, index} of the leaves that share a side or a corner, in increasing order. */
 export function touchingLeaves(rows, cols, owner, { row, col, size }) {
   const n = row.length;

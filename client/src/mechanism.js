@@ -10,6 +10,8 @@ import { makeWeights } from "./weights.js";
 
 /** Of the chances of reports, what a mean distance and a radius may leave out: the last of ten thousand. */
 const LEFT = 1e-4;
+/** Powers of a half; what follows is no double any more. */
+const HALVES = Float64Array.from({ length: 1075 }, (_, k) => 2 ** -k);
 
 export class Elastic {
   static async fetch(url) {
@@ -120,7 +122,8 @@ export class Elastic {
     const [x, y] = [middle(leaves.col, i), middle(leaves.row, i)];
     let mean = 0;
     const { known, rest } = this.#eachNear(i, (j, chance) => {
-      const away = Math.hypot(middle(leaves.col, j) - x, middle(leaves.row, j) - y) * cellM;
+      const [east, north] = [middle(leaves.col, j) - x, middle(leaves.row, j) - y];
+      const away = Math.sqrt(east * east + north * north) * cellM; // hypot takes ten times as long
       mean += chance * away;
       bins[Math.min(bins.length - 1, Math.floor(away / width))] += chance;
     });
@@ -143,7 +146,7 @@ export class Elastic {
     }
     const { search } = this.sampler;
     const period = this.weights.length;
-    const weight = (units) => this.weights[units % period] * 2 ** -Math.floor(units / period);
+    const weight = (units) => this.weights[units % period] * (HALVES[Math.floor(units / period)] ?? 0);
     let rest = this.totals[this.parts[i]];
     let bound = 0;
     search.begin([i]);

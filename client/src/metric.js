@@ -4,7 +4,7 @@
 import { GeoelasticError } from "./errors.js";
 import { readPortable } from "./format.js";
 import { components, conformalGraph, edgeGraph, loweredGraph, raisedGraph, Search, UNREACHABLE } from "./graph.js";
-import { lengthsBetween, neighbourGraph, paintOwner, touchingLeaves, uniformLeaves, unpackLeaves } from "./layout.js";
+import { findLeaf, lengthsBetween, neighbourGraph, paintOwner, touchingLeaves, uniformLeaves, unpackLeaves } from "./layout.js";
 import { Projection } from "./projection.js";
 import { requireRises, requireSpread, requireWeights } from "./schema.js";
 
@@ -82,7 +82,6 @@ export class Metric {
     const { rows, cols, cell_m: cellM, lat, lon, east_m: eastM, north_m: northM } = head.grid;
     Object.assign(this, { rows, cols, cellM, n: mass.length });
     this.projection = new Projection(lat, lon, eastM, northM);
-    this.owner = paintOwner(rows, cols, leaves);
     if (graph === undefined) this.#makeGraph();
   }
 
@@ -152,11 +151,22 @@ export class Metric {
     return row >= 0 && row < this.rows && col >= 0 && col < this.cols ? [row, col] : null;
   }
 
+  /** The location of every cell: made when it is first needed, since it is by far the largest array of a map of large locations. */
+  get owner() {
+    this._owner ??= paintOwner(this.rows, this.cols, this.leaves);
+    return this._owner;
+  }
+
+  /** The location of a cell; a map that is only reported from is looked through, which takes a millisecond or two. */
+  leafAt([row, col]) {
+    return this._owner ? this._owner[row * this.cols + col] : findLeaf(this.leaves, row, col);
+  }
+
   /** The location of a place. */
   locate(lat, lon) {
     const cell = this.cellOf(lat, lon);
     if (cell === null) throw new GeoelasticError("outside", "the place is outside the map");
-    return this.owner[cell[0] * this.cols + cell[1]];
+    return this.leafAt(cell);
   }
 
   /** The location of a place that is to be hidden. */

@@ -22,7 +22,7 @@ export function pageStore() {
 /** The nearest location that can be a secret: an error at the border of a map would tell that one is there. */
 export function nearestSecret(metric, lat, lon) {
   const cell = metric.cellOf(lat, lon);
-  const here = cell && metric.owner[cell[0] * metric.cols + cell[1]];
+  const here = cell && metric.leafAt(cell);
   if (cell && metric.isSecret(here)) return here;
   const [x, y] = metric.projection.toXY(lat, lon);
   let best = -1;

@@ -107,6 +107,9 @@ test("a map that was opened before opens again from plain data, and reports the 
   const place = Array.from({ length: first.metric.n }, (_, i) => i).find((i) => first.metric.isSecret(i) && first.metric.fence[i] === 0);
   assert.deepEqual(again.probabilities(place), first.probabilities(place));
   assert.deepEqual(again.spread(place), first.spread(place));
+  // looked for in the list of locations, and in the array of cells once there is one
+  const looked = Int32Array.from(first.metric.owner, (_, cell) => again.metric.leafAt([Math.floor(cell / again.metric.cols), cell % again.metric.cols]));
+  assert.deepEqual(looked, first.metric.owner);
   assert.deepEqual(again.metric.owner, first.metric.owner);
 });
 

@@ -27,11 +27,24 @@ function truePlace(options) {
   return new Promise((resolve, reject) => device.getCurrentPosition(resolve, reject, options));
 }
 
-/** Whether the browser would let this document ask at all: a frame must have been allowed to by those around it. */
-const mayAsk = () => isSecureContext && (document.featurePolicy?.allowsFeature("geolocation") ?? true);
+/** What the browser itself has been told about this site; "granted" is what the person may want to take back. */
+const permitted = () => navigator.permissions.query({ name: "geolocation" }).then(({ state }) => state, () => "denied");
 
-/** Whether the browser's own permission is given to this site, which the person may want to take back. */
-const granted = () => navigator.permissions.query({ name: "geolocation" }).then(({ state }) => state === "granted", () => false);
+/** Whether all frames around this one are of its own origin. */
+function isAmongItsOwn() {
+  try {
+    for (let around = window; around !== top; around = around.parent) if (!around.parent.document) return false;
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Whether the browser would let this document ask at all: a frame of others must have been allowed to by those around it. Firefox does not
+ * say that, but what it says of such a frame is a refusal; also if it was told to refuse the whole page, which nobody can tell apart.
+ */
+const mayAsk = (state) => isSecureContext && (document.featurePolicy?.allowsFeature("geolocation") ?? (state !== "denied" || isAmongItsOwn()));
 
 /** No page that cannot be seen is told anything: browsers wait as well. */
 const seen = () => new Promise((resolve) => {
@@ -41,8 +54,9 @@ const seen = () => new Promise((resolve) => {
 });
 
 async function settle(kind, options) {
-  if (!mayAsk()) return { error: { code: DENIED, message: "" } };
-  const told = await ask({ what: "how", kind, granted: await granted() });
+  const state = await permitted();
+  if (!mayAsk(state)) return { error: { code: DENIED, message: "" } };
+  const told = await ask({ what: "how", kind, granted: state === "granted" });
   if (!told.how) return told;
   if (told.how === "own") {
     await seen();

@@ -3,7 +3,7 @@
 
 import { colourLayer } from "../../src/geoelastic/service/static/values.js";
 import { api } from "./api.js";
-import { allowAsking, canAsk, isAllowed, stopAsking } from "./device.js";
+import { allowAsking, isAllowed, stopAsking } from "./device.js";
 import { closeRing, makeDrawing } from "./drawing.js";
 import { addMap, allFiles, carveMap, forget, forgetAll, openMap, sharpenMap } from "./maps.js";
 import { addRegion, fetchCatalogue, isDue, nextDay, packFolder, updateMaps } from "./packs.js";
@@ -77,7 +77,6 @@ function showState({ own, paused, choice }, kept, allowed) {
     : `Ready: sites get ${CHOICES[choice]}, unless you chose otherwise.`;
   element("pause").textContent = paused ? "Go on" : "Pause";
   element("pause").setAttribute("aria-pressed", String(paused));
-  element("device").hidden = !canAsk();
   element("device").classList.toggle("next", own && !allowed);
   element("asking").hidden = !own;
   element("allow").hidden = !own || allowed;

@@ -7,9 +7,10 @@ import { Sticky } from "../../client/src/sticky.js";
 import { Watch } from "../../client/src/watch.js";
 import { api } from "./api.js";
 import { openMap } from "./maps.js";
-import { changeLedger, secretKey } from "./settings.js";
+import { changeLedger, secretKey, weekOf } from "./settings.js";
 
 const WATCHED = "watch|";
+const SEEN = "seen|";
 /** A live tick: what is drawn for one costs as much as a report, and counts as one. */
 const TICK_S = 7200;
 const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
@@ -27,12 +28,18 @@ async function watchStore() {
   };
 }
 
+/** What was counted since the browser was started: tag -> week. */
+async function seenTags() {
+  return new Map(Object.entries(await api.storage.session.get(null)).filter(([name]) => name.startsWith(SEEN)));
+}
+
 /** All of a fence is one place. */
 const secretName = ({ fence }, place) => (fence[place] > 0 ? `fence ${fence[place]}` : String(place));
 
 export class Reporter {
   #maps = new Map();
   #key = null;
+  #seen = null;
   #radii = new Map();
   #turn = Promise.resolve();
 
@@ -41,6 +48,7 @@ export class Reporter {
     this.#maps.clear();
     this.#radii.clear();
     this.#key = null;
+    this.#seen = null;
   }
 
   #map(id, rings) {
@@ -103,17 +111,21 @@ export class Reporter {
 
   /** Count a report that is not a repetition, before it is drawn. Which ones were is remembered until the browser is closed, under a keyed name. */
   async #charge({ mechanism: { metric }, signing }, what, weekly) {
-    const name = new TextEncoder().encode(`seen|${metric.head.sticky}|${what}`);
-    const tag = `seen|${hex(new Uint8Array(await crypto.subtle.sign("HMAC", await signing, name)).slice(0, 12))}`;
-    let fresh = false;
-    await changeLedger(async (ledger) => {
-      if ((await api.storage.session.get(tag))[tag] === ledger.week) return null;
+    const name = new TextEncoder().encode(`${SEEN}${metric.head.sticky}|${what}`);
+    const tag = `${SEEN}${hex(new Uint8Array(await crypto.subtle.sign("HMAC", await signing, name)).slice(0, 12))}`;
+    this.#seen ??= seenTags();
+    this.#seen.catch(() => (this.#seen = null));
+    const seen = await this.#seen;
+    const week = weekOf(Date.now());
+    if (seen.get(tag) === week) return false;
+    await changeLedger((ledger) => {
       if (ledger.fresh >= weekly) throw new GeoelasticError("budget", "this week's reports are used up");
-      fresh = true;
-      await api.storage.session.set({ [tag]: ledger.week });
       return { ...ledger, fresh: ledger.fresh + 1 };
     });
-    return fresh;
+    // after it was counted: a tag that is lost is a report counted twice
+    seen.set(tag, week);
+    api.storage.session.set({ [tag]: week }).catch(() => undefined);
+    return true;
   }
 
   /** The radius of 95 % of the reports made from the *reported* place: a function of the report, so it tells no more. */

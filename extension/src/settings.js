@@ -3,7 +3,6 @@
 // that the person saved: fences and the fixed place.
 
 import { api } from "./api.js";
-import { canAsk } from "./device.js";
 
 /** In the order in which they are offered; the first is the default. */
 export const CHOICES = {
@@ -30,7 +29,7 @@ export function soundSettings(kept) {
     ...FIRST, choice: choices.includes(given.choice) ? given.choice : "elastic", sites: Object.fromEntries(sites), paused: given.paused === true,
     fixed: isPlace(given.fixed) ? given.fixed : null, weekly: given.weekly >= 1 && given.weekly <= 10_000 ? Math.floor(given.weekly) : WEEKLY,
     order: Array.isArray(given.order) ? given.order.filter((id) => typeof id === "string") : [],
-    fences: given.fences !== null && typeof given.fences === "object" ? given.fences : {}, updates: given.updates === true, own: given.own !== false && canAsk(),
+    fences: given.fences !== null && typeof given.fences === "object" ? given.fences : {}, updates: given.updates === true, own: given.own !== false,
   };
 }
 
@@ -68,20 +67,24 @@ export function weekOf(time) {
 
 /** {week, fresh, sites: {host: {asked, fresh, refused, day}}}: counts, no places. */
 export async function loadLedger(now = Date.now()) {
-  const { ledger } = await api.storage.local.get("ledger");
+  return ofThisWeek((await api.storage.local.get("ledger")).ledger, now);
+}
+
+function ofThisWeek(ledger, now) {
   const week = weekOf(now);
   return ledger?.week === week ? ledger : { week, fresh: 0, sites: {} };
 }
 
-let turn = Promise.resolve();
+let held = null;
 
-/** Change the account, one change after the other; `change` returns what is new, or nothing. Only the worker does this. */
-export function changeLedger(change) {
-  const changing = turn.then(async () => {
-    const ledger = await loadLedger();
-    const changed = await change(ledger);
-    if (changed) await api.storage.local.set({ ledger: changed });
-  });
-  turn = changing.catch(() => undefined);
-  return changing;
+/** Change the account; `change` returns what is new, at once. Only the worker does this, so it reads it once and holds it; done when it is on the disk. */
+export async function changeLedger(change) {
+  held ??= loadLedger().then((ledger) => ({ ledger }));
+  held.catch(forgetLedger);
+  const mine = await held;
+  mine.ledger = change(ofThisWeek(mine.ledger, Date.now()));
+  await api.storage.local.set({ ledger: mine.ledger });
 }
+
+/** Somebody deleted it. */
+export const forgetLedger = () => (held = null);

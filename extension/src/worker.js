@@ -5,7 +5,7 @@
 import { api } from "./api.js";
 import { askHidden, truePosition } from "./device.js";
 import { Reporter } from "./reporter.js";
-import { changeLedger, loadSettings } from "./settings.js";
+import { changeLedger, forgetLedger, loadSettings } from "./settings.js";
 
 const DENIED = { error: { code: 1, message: "User denied Geolocation" } };
 const NO_PLACE = { error: { code: 2, message: "no protected position can be given" } };
@@ -25,15 +25,13 @@ api.storage.onChanged.addListener((changes, area) => {
     if (before !== JSON.stringify([changes.settings.newValue?.order, changes.settings.newValue?.fences])) reporter.reset();
   }
   if (changes.key || changes.maps) reporter.reset();
+  if (changes.ledger && !changes.ledger.newValue) forgetLedger();
 });
 // maps are opened before anybody asks: whenever the worker starts, and it starts with the browser
 settings.then((now) => reporter.warm(now), () => undefined);
 for (const begun of [api.runtime.onStartup, api.runtime.onInstalled]) begun.addListener(() => update().catch(() => undefined));
 
-/**
- * With the first start of the browser on or after a public day, and never when a site asks: that would tell a pack's host of it. Where there
- * is no hidden document, the options page does it when it is opened.
- */
+/** With the first start of the browser on or after a public day, and never when a site asks: that would tell a pack's host of it. */
 async function update() {
   const { updates, own, fences } = await settings;
   if (!updates || !own) return;

@@ -19,8 +19,6 @@ from pyproj import CRS, Transformer
 
 from .errors import InputError, require_latlon, require_positive
 
-__all__ = ["Area"]
-
 
 @dataclass(frozen=True)
 class Area:

@@ -8,8 +8,6 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["BoolArray", "ByteArray", "FloatArray", "IndexArray", "IntArray", "Locked", "read_only"]
-
 BoolArray = npt.NDArray[np.bool_]
 ByteArray = npt.NDArray[np.uint8]
 FloatArray = npt.NDArray[np.float64]

@@ -13,9 +13,8 @@ import numpy as np
 
 from .arrays import FloatArray
 from .errors import FileError
-from .figures import ball_map, clouds_map, error_map, mass_map, report_map, slack_map
 from .figures.draw import compare_png, new_figure, picture_png, pictures_png
-from .figures.maps import sample_places
+from .figures.maps import ball_map, clouds_map, error_map, mass_map, report_map, sample_places, slack_map
 from .figures.page import report_page
 from .figures.picture_request import busiest_place
 from .levels import LN2

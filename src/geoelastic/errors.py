@@ -21,11 +21,6 @@ import os
 import reprlib
 from collections.abc import Iterable
 
-__all__ = [
-    "CheckError", "FileError", "FrameError", "GeoelasticError", "InputError", "MassError", "MissingExtraError",
-    "OutsideError", "require_choice", "require_count", "require_latlon", "require_nonnegative", "require_positive",
-]  # fmt: skip
-
 
 class GeoelasticError(Exception):
     """Root of every error that geoelastic raises on purpose."""

@@ -17,8 +17,6 @@ import numpy.typing as npt
 
 from .arrays import FloatArray, IntArray
 
-__all__ = ["LEVEL_UNIT", "LN2", "MASS_UNIT", "level_to_units", "mass_to_units", "units_to_level", "units_to_mass"]
-
 LEVEL_BITS = 13
 LEVEL_UNIT = 2.0**-LEVEL_BITS
 MASS_BITS = 32

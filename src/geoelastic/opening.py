@@ -10,8 +10,6 @@ from .metric import AnyMetric
 from .metric.metric_file import load as load_file
 from .tiles.tiled_metric import is_tiled, open_tiles
 
-__all__ = ["load"]
-
 
 def load(path: str | os.PathLike[str]) -> AnyMetric:
     """Read a metric; `FileError` if it is not a whole, sound metric of a version we know.

@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-__all__ = ["Bar", "progress_bar"]
-
 #: Seconds between lines of a log.
 _EVERY = 30.0
 

@@ -13,8 +13,6 @@ from typing import Protocol
 
 from .errors import InputError
 
-__all__ = ["RandomSource", "ReplayRandom", "SeededRandom", "SystemRandom", "uniform_below"]
-
 
 class RandomSource(Protocol):
     """A stream of random bytes."""

@@ -10,8 +10,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-__all__ = ["Card", "Shown"]
-
 
 def _views() -> Any:
     return import_module("geoelastic.figures.notebook")

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,8 +27,7 @@ NEVER = 1e-12
 LEAST_EXPECTED = 10.0
 
 
-@dataclass(frozen=True)
-class ChiSquare:
+class ChiSquare(NamedTuple):
     """Outcome of a chi-square test; `critical` belongs to `df` degrees of freedom at the alpha asked for."""
 
     statistic: float

@@ -8,10 +8,6 @@ from typing import Any
 
 from .metric import MASS_UNITS, Metric
 
-__all__ = ["claim_words", "facts_of", "four_digits"]
-
-_NOT_COVERED = "places in the frame, and what several reports tell together"
-
 
 def facts_of(metric: Metric) -> dict[str, Any]:
     """The facts of a map: read off what will be sampled. Whether they hold is for `verify` to say."""
@@ -64,7 +60,8 @@ def claim_words(facts: dict[str, Any], faults: list[str], short: list[str], *, r
         f"of the mass){fenced}. Each of them must have, within every level l from {four_digits(facts['l_from'])} to "
         f"{four_digits(facts['l_top'])}, {_asked(facts['requirement'])} around it; the whole map has "
         f"{four_digits(facts['mass'])}, {four_digits(facts['mass_per_km2'])} a square kilometre; {unit}. Reports go by "
-        f"the measure '{facts['output'][:40]}', {reports}. Not covered: {_NOT_COVERED}."
+        f"the measure '{facts['output'][:40]}', {reports}. Not covered: places in the frame, "
+        "and what several reports tell together."
     )
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["CheckError", "FileError", "FrameError", "GeoelasticError", "InputError", "OutsideError", "cannot_be"]
-
 
 class GeoelasticError(Exception):
     """Root of every error that is raised on purpose."""

@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import zlib
 from itertools import accumulate
+from operator import add
 from typing import Any
 
 from .errors import FileError
 from .schema import parse_json, require_arrays, require_header
-
-__all__ = ["read_portable"]
 
 _MAGIC = b"geox\r\n\x1a"
 _VERSIONS = (1, 2, 3, 4)
@@ -59,10 +59,11 @@ def _inflate(pressed: bytes, most: int) -> bytes:
 
 def _decode(described: list[dict[str, Any]], raw: bytes) -> dict[str, list[int]]:
     arrays: dict[str, list[int]] = {}
-    at = 0
+    numbers, at = _numbers(sum(entry["count"] for entry in described), raw), 0
     for entry in described:
         name, count = entry["name"], entry["count"]
-        changes, at = _numbers(name, raw, at, count)
+        changes = numbers[at : at + count]
+        at += count
         if name == "edge_rise":
             values = [_RISE_ONE + change for change in changes]
         elif "times" in entry:
@@ -70,15 +71,13 @@ def _decode(described: list[dict[str, Any]], raw: bytes) -> dict[str, list[int]]
             bases = [int(mass * ratio) for mass in arrays["mass"]]
             if bases and max(bases) >= _LIMIT:
                 raise _beyond(name)
-            values = [base + change for base, change in zip(bases, changes)]
+            values = list(map(add, bases, changes))
         else:
             values = list(accumulate(changes))
         # beyond this doubles would begin to round, and another reader would see other numbers
         if values and not (min(values) >= 0 and max(values) < _LIMIT):
             raise _beyond(name)
         arrays[name] = values
-    if at != len(raw):
-        raise FileError("there is more in the file than its arrays")
     return arrays
 
 
@@ -86,35 +85,27 @@ def _beyond(name: str) -> FileError:
     return FileError(f"the array '{name}' has a number beyond [0, 2^53)")
 
 
-def _numbers(name: str, raw: bytes, at: int, count: int) -> tuple[list[int], int]:
-    """`count` numbers with signs (2k, or -2k - 1 if negative), seven bits a byte, least first; and where they end."""
-    if count > len(raw) - at:
-        raise FileError(f"the array '{name}' is cut short")
-    if max(raw[at : at + count], default=0) < 128:  # one byte each, as most arrays have it
-        return [_SMALL[byte] for byte in raw[at : at + count]], at + count
-    changes: list[int] = []
-    put = changes.append
-    small, size = _SMALL, len(raw)
-    for _ in range(count):
-        if at >= size:
-            raise FileError(f"the array '{name}' is cut short")
-        byte = raw[at]
-        at += 1
-        if byte < 128:
-            put(small[byte])
-            continue
-        number, bits = byte & 127, 7
-        while True:
-            if at >= size or bits >= 7 * _NUMBER_BYTES:
-                raise FileError(f"the array '{name}' is cut short or has too long a number")
-            byte = raw[at]
-            at += 1
-            number |= (byte & 127) << bits
-            bits += 7
-            if byte < 128:
-                break
-        put(-(number >> 1) - 1 if number & 1 else number >> 1)
-    return changes, at
+class _Signed(dict[bytes, int]):
+    """Numbers with signs (2k, or -2k - 1 if negative) by their bytes: seven bits each, least first."""
+
+    def __missing__(self, digits: bytes) -> int:
+        if len(digits) > _NUMBER_BYTES:
+            raise FileError("an array has too long a number")
+        number = 0
+        for byte in reversed(digits):
+            number = number << 7 | byte & 127
+        self[digits] = value = -(number >> 1) - 1 if number & 1 else number >> 1
+        return value
 
 
-_SMALL = [-(byte >> 1) - 1 if byte & 1 else byte >> 1 for byte in range(128)]
+def _numbers(count: int, raw: bytes) -> list[int]:
+    digits = _NUMBER.findall(raw)
+    if len(digits) < count:
+        raise FileError("an array is cut short")
+    if len(digits) > count or raw[-1:] > b"\x7f":
+        raise FileError("there is more in the file than its arrays")
+    return list(map(_Signed().__getitem__, digits))
+
+
+#: A byte of 128 or more is followed by another one of the same number.
+_NUMBER = re.compile(rb"[\x80-\xff]*[\x00-\x7f]")

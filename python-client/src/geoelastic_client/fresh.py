@@ -18,8 +18,6 @@ from operator import mul
 from .graph import FAR, MASK, SHIFT, Graph, Search
 from .randomness import RandomSource, uniform_below
 
-__all__ = ["Rectangles"]
-
 _LANDMARKS, _BLOCK = 8, 96
 #: Heights are whole numbers of 2^-64 weights, rounded up.
 _BITS = 64
@@ -49,7 +47,7 @@ class Rectangles:
         found: list[list[int]] = []
         near, source = [FAR] * len(self._members), self._members[0]
         for _ in range(_LANDMARKS):
-            search, level = Search(self._graph, [source]), [0] * len(self._graph)
+            search, level = Search(self._graph, source), [0] * len(self._graph)
             search.expand()
             for key in search.order:
                 level[key & MASK] = key & ~MASK

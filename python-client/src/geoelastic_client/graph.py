@@ -4,20 +4,19 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
 from heapq import heappop, heappush
 from itertools import accumulate, chain, compress
 
 from .layout import Pairs
 from .schema import MAX_SPREAD, MAX_WEIGHT, refuse
 
-__all__ = ["Graph", "Search", "conformal_graph", "edge_graph", "lowered"]
-
 #: A distance and a location as one number, distance x 2^26 + location, so that one comparison orders both.
 SHIFT = 26
 MASK = (1 << SHIFT) - 1
 _RISE_BITS = 7
 FAR = 1 << 62
+#: Each undirected edge once: the lower location, the other one, the length.
+Edges = tuple[list[int], list[int], list[int]]
 
 
 class Graph:
@@ -39,82 +38,82 @@ class Graph:
             self._arcs[i] = known
         return known
 
-    def parts(self) -> list[int]:
-        """Of each location, the lowest one that it is connected with. Refuses an edge that is too long, and
-        locations too far from the first that they can reach."""
-        require_weights(self.weight)
-        first = [-1] * len(self)
-        search = Search(self, [])
-        for source in range(len(self)):
-            if first[source] < 0:
-                met = len(search.order)
-                search.begin(source)
-                search.expand()
-                for key in search.order[met:]:
-                    first[key & MASK] = source
-        if any(key >> SHIFT > MAX_SPREAD for key in search.order):
-            raise refuse(f"a location is farther than {MAX_SPREAD} from the first that it can reach")
-        return first
 
-
-def require_weights(weights: Iterable[int]) -> None:
-    if max(weights, default=0) > MAX_WEIGHT:
+def require_lengths(lengths: list[int]) -> None:
+    if max(lengths, default=0) > MAX_WEIGHT:
         raise refuse(f"an edge is longer than {MAX_WEIGHT}")
 
 
-def conformal_graph(pairs: Pairs, lengths: list[int], scale: list[int], rise: list[int] | None) -> Graph:
-    """weight(i, j) = floor(length x (scale_i + scale_j) / 2^17), then floor(rise x weight / 2^7) for a rise of each
+def conformal_edges(pairs: Pairs, spans: list[int], scale: list[int], rise: list[int] | None) -> Edges:
+    """length(i, j) = floor(span x (scale_i + scale_j) / 2^17), then floor(rise x length / 2^7) for a rise of each
     pair of neighbours; a rise of 0 is no edge."""
     tails, tips = pairs
-    weights = [(length * (scale[i] + scale[j])) >> 17 for i, j, length in zip(tails, tips, lengths)]
-    require_weights(weights)
+    lengths = [(span * (scale[i] + scale[j])) >> 17 for i, j, span in zip(tails, tips, spans)]
+    require_lengths(lengths)
     if rise is not None:
-        if len(rise) != len(weights):
+        if len(rise) != len(lengths):
             raise refuse("'edge_rise' has not one number per pair of neighbours")
-        weights = [(w * times) >> _RISE_BITS for w, times in zip(weights, rise) if times]
+        lengths = [(length * times) >> _RISE_BITS for length, times in zip(lengths, rise) if times]
         tails, tips = list(compress(tails, rise)), list(compress(tips, rise))
-    return edge_graph(len(scale), tails, tips, weights)
+        require_lengths(lengths)
+    return tails, tips, lengths
 
 
-def edge_graph(n: int, tails: list[int], tips: list[int], levels: list[int]) -> Graph:
-    """The graph of an edge list, each undirected edge once; rows are in the order of the list, increasing if it is."""
-    rows: list[list[tuple[int, int]]] = [[] for _ in range(n)]
-    for i, j, level in zip(tails, tips, [level << SHIFT for level in levels]):
-        rows[i].append((j, level))
-        rows[j].append((i, level))
-    start = array("q", accumulate(map(len, rows), initial=0))
-    arcs = [arc for row in rows for arc in row]
-    graph = Graph(start, array("i", [j for j, _ in arcs]), array("q", [w >> SHIFT for _, w in arcs]))
-    graph._arcs[:] = rows
-    return graph
+def lowered(edges: Edges, height: list[int]) -> list[int]:
+    """length - floor(length / 2^7) - 4 - |difference of heights|, at least 0: what sharpened reports go by."""
+    less = [w - (w >> 7) - 4 - abs(height[i] - height[j]) for i, j, w in zip(*edges)]
+    return [w if w > 0 else 0 for w in less]
 
 
-def lowered(graph: Graph, height: list[int]) -> array[int]:
-    """weight - floor(weight / 2^7) - 4 - |difference of heights|, at least 0: what sharpened reports go by."""
-    start = graph.start
-    own = chain.from_iterable([h] * (start[i + 1] - start[i]) for i, h in enumerate(height))
-    less = [w - (w >> 7) - 4 - abs(h - height[j]) for w, h, j in zip(graph.weight, own, graph.index)]
-    return array("q", [w if w > 0 else 0 for w in less])
+def arcs_of(n: int, edges: Edges) -> tuple[array[int], list[int]]:
+    """Where the arcs of each location start, and the edges of all arcs, ~k from the tip of k: in their order."""
+    arcs: list[list[int]] = [[] for _ in range(n)]
+    for edge, (i, j, _) in enumerate(zip(*edges)):
+        arcs[i].append(edge)
+        arcs[j].append(~edge)
+    return array("q", accumulate(map(len, arcs), initial=0)), list(chain.from_iterable(arcs))
+
+
+def laid_out(arcs: list[int], ahead: list[int], back: list[int]) -> array[int]:
+    """A number for each arc: of its edge's two, for either way."""
+    both = ahead + back[::-1]
+    return array("i", map(both.__getitem__, arcs))
+
+
+def parts(graph: Graph) -> list[int]:
+    """Of each location, the lowest one that it is connected with. Refuses locations too far from that; any way there
+    will do to see that they are not."""
+    start, index, weight = graph.start, graph.index, graph.weight
+    first, way = [-1] * len(graph), [0] * len(graph)
+    for source in range(len(graph)):
+        if first[source] < 0:
+            first[source], met = source, [source]
+            for v in met:
+                here, begin, end = way[v], start[v], start[v + 1]
+                for u, w in zip(index[begin:end], weight[begin:end]):
+                    if first[u] < 0:
+                        first[u], way[u] = source, here + w
+                        met.append(u)
+            if max([way[v] for v in met]) > MAX_SPREAD:
+                search = Search(graph, source)
+                search.expand()
+                if search.order[-1] >> SHIFT > MAX_SPREAD:
+                    raise refuse(f"a location is farther than {MAX_SPREAD} from the first that it can reach")
+    return first
 
 
 class Search:
-    """Settles locations by distance from the sources (Dijkstra), as far as it is asked to, and can go on from there.
+    """Settles locations by distance from the source (Dijkstra), as far as it is asked to, and can go on from there.
 
     `order` holds distance x 2^26 + location of all that are settled, nearest first.
     """
 
-    def __init__(self, graph: Graph, sources: list[int]) -> None:
+    def __init__(self, graph: Graph, source: int) -> None:
         self._graph = graph
         self._best = [FAR] * len(graph)
-        self._heap: list[int] = []
+        self._heap = [source]
         self.order: list[int] = []
-        for source in sources:
-            self.begin(source)
-
-    def begin(self, source: int) -> None:
-        """From another source, too."""
         self._best[source] = 0
-        heappush(self._heap, source)
 
     def expand(self, limit: int = FAR, *, enough: int | None = None, mass: list[int] | None = None) -> bool:
         """Settle all within `limit` level units; whether anything is left beyond. With `enough`: stop once this much

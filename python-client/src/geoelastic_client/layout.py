@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from math import isqrt
 
 from .schema import refuse
-
-__all__ = ["Leaves", "Pairs", "neighbours", "paint_owner", "spans", "uniform_leaves", "unpack_leaves"]
 
 #: South-west rows, south-west columns and sides of the leaves, in cells.
 Leaves = tuple[list[int], list[int], list[int]]
@@ -27,17 +26,16 @@ def unpack_leaves(rows: int, cols: int, exponents: list[int]) -> Leaves:
         r, c, k = stack.pop()
         if r >= rows or c >= cols:
             continue
-        if len(row) >= n or exponents[len(row)] > k:
-            raise refuse("the layout does not tile its grid")
-        if exponents[len(row)] == k and r + (1 << k) <= rows and c + (1 << k) <= cols:
+        given = exponents[len(row)] if len(row) < n else 9
+        if given == k and r + (1 << k) <= rows and c + (1 << k) <= cols:
             row.append(r)
             col.append(c)
-            continue
-        if k == 0:
-            raise refuse("the layout does not tile its grid")
-        half = 1 << (k - 1)
-        stack += [(r + half, c + half, k - 1), (r + half, c, k - 1), (r, c + half, k - 1), (r, c, k - 1)]
-    if len(row) != n:
+        elif given > k or k == 0:
+            break
+        else:
+            half = 1 << (k - 1)
+            stack += [(r + half, c + half, k - 1), (r + half, c, k - 1), (r, c + half, k - 1), (r, c, k - 1)]
+    if stack or len(row) != n:
         raise refuse("the layout does not tile its grid")
     return row, col, [1 << k for k in exponents]
 
@@ -70,64 +68,83 @@ class _Around:
     """What lies around leaves."""
 
     def __init__(self, rows: int, cols: int, owner: list[int], leaves: Leaves) -> None:
-        self._rows, self._cols, self._owner, self._leaves = rows, cols, owner, leaves
-        bits = [side.bit_length() for side in leaves[2]]
-        self._bits = bytes([bits[i] for i in owner])
-        self._touching: list[set[int] | None] = [None] * len(bits)
+        lines = [[-1, *owner[at : at + cols], -1] for at in range(0, rows * cols, cols)]
+        self._owner = list(chain([-1] * (cols + 2), *lines, [-1] * (cols + 2)))
+        self._wide, self._leaves, self._centre, self._span = cols + 2, leaves, _centres(leaves), _Spans()
+        #: Where a leaf is and how large, as one number: the difference of two says how one is seen from the other.
+        self._shape = [(centre << 4) + side.bit_length() for centre, side in zip(self._centre, leaves[2])] + [1 << 60]
+        self._touching: list[list[int] | None] = [None] * len(leaves[2])
+        #: Of leaves that see the same leaves touch them: whether one beyond these is a neighbour, by how it is seen.
+        self._direct: dict[tuple[int, ...], dict[int, bool]] = {}
 
-    def touching(self, i: int) -> set[int]:
-        """Leaves that share a side or a corner with a leaf."""
+    def touching(self, i: int) -> list[int]:
+        """Leaves that share a side or a corner with a leaf, cell by cell: some more than once, -1 at the border."""
         seen = self._touching[i]
         if seen is None:
-            seen = self._touching[i] = set()
-            r, c, side = (values[i] for values in self._leaves)
-            cols, owner, west, east = self._cols, self._owner, max(c - 1, 0), min(c + side + 1, self._cols)
-            for beyond in (r - 1, r + side):
-                if 0 <= beyond < self._rows:
-                    seen.update(owner[beyond * cols + west : beyond * cols + east])
-            for beyond in (c - 1, c + side):
-                if 0 <= beyond < cols:
-                    seen.update(owner[r * cols + beyond : (r + side) * cols + beyond : cols])
+            row, col, size = self._leaves
+            side, wide, owner = size[i], self._wide, self._owner
+            south = row[i] * wide + col[i]
+            here, north, across = south + wide, south + (side + 1) * wide, side + 2
+            seen = owner[south : south + across] + owner[north : north + across]
+            seen += owner[here:north:wide] + owner[here + side + 1 : north + side + 1 : wide]
+            self._touching[i] = seen
         return seen
 
-    def even(self, i: int) -> list[int] | None:
-        """The neighbours of a leaf in the middle of five by five equal ones: those around it and the knight's moves."""
-        r, c, side = (values[i] for values in self._leaves)
-        cols, south, west = self._cols, r - 2 * side, c - 2 * side
-        if south < 0 or west < 0 or south + 5 * side > self._rows or west + 5 * side > cols:
-            return None
-        starts = range(south * cols + west, (r + 3 * side) * cols, side * cols)
-        lines = [slice(at, at + 5 * side, side) for at in starts]
-        equal = bytes([side.bit_length()]) * 5
-        if any(self._bits[line] != equal for line in lines):
-            return None
-        a, b, middle, d, e = [self._owner[line] for line in lines]
-        return [a[1], a[3], *b, middle[1], middle[3], *d, e[1], e[3]]
+    def after(self, i: int) -> list[int]:
+        """The neighbours of a leaf that come after it, and some others that touch it."""
+        around, shape, mine = self.touching(i), self._shape, self._shape[i]
+        seen = (self._leaves[2][i], *[shape[j] - mine for j in around])
+        direct = self._direct.setdefault(seen, {})
+        others = set(around) - {-1}
+        near = list(others)
+        for k in set().union(*map(self.touching, others)):
+            if k > i and k not in others:
+                way = shape[k] - mine
+                if way not in direct:
+                    direct[way] = self._is_direct(i, others, k)
+                if direct[way]:
+                    near.append(k)
+        return near
+
+    def _is_direct(self, i: int, others: set[int], k: int) -> bool:
+        """Whether every way to a leaf by one that touches both is a detour of more than 1/32."""
+        span, centre, a, b = self._span, self._centre, self._centre[i], self._centre[k]
+        between = [centre[j] for j in others.intersection(self.touching(k))]
+        return 32 * min([span[a - c] + span[c - b] for c in between]) > 33 * span[a - b]
+
+
+def _evens(rows: int, cols: int, owner: list[int], leaves: Leaves) -> dict[int, list[int]]:
+    """Leaves in the middle of five by five equal ones, and their neighbours: those around and the knight's moves. A row
+    of bytes is one number: moved by a byte each and laid over each other, five show where five in a row are equal."""
+    size = leaves[2]
+    found: dict[int, list[int]] = {}
+    for side in set(size):
+        wide, high = cols // side, rows // side
+        grid = [owner[at : at + wide * side : side] for at in range(0, high * side * cols, side * cols)]
+        equal = [int.from_bytes(bytes([size[i] == side for i in line]), "little") for line in grid]
+        across = [e & e >> 8 & e >> 16 & e >> 24 & e >> 32 for e in equal]
+        for r in range(high - 4):
+            whole = across[r] & across[r + 1] & across[r + 2] & across[r + 3] & across[r + 4]
+            at, marks = -1, whole.to_bytes(wide, "little")
+            a, b, c, d, e = grid[r : r + 5]
+            while (at := marks.find(1, at + 1)) >= 0:
+                two, five = slice(at + 1, at + 4, 2), slice(at, at + 5)
+                found[c[at + 2]] = a[two] + b[five] + c[two] + d[five] + e[two]
+    return found
 
 
 def neighbours(rows: int, cols: int, owner: list[int], leaves: Leaves, fence: list[int]) -> Pairs:
     """Leaves that touch, and leaves that touch these unless some leaf between makes a detour of at most 1/32. Leaves of
     a fence (fence > 0) have no neighbours."""
-    around, centre, span = _Around(rows, cols, owner, leaves), _centres(leaves), _Spans()
+    around, even = _Around(rows, cols, owner, leaves), _evens(rows, cols, owner, leaves)
     tails: list[int] = []
     tips: list[int] = []
     for i, fenced in enumerate(fence):
-        if fenced:
-            continue
-        near = around.even(i)
-        if near is None:
-            others, a = around.touching(i), centre[i]
-            near = list(others)
-            for k in set().union(*map(around.touching, others)) - others:
-                if k > i:
-                    b = centre[k]
-                    most = 33 * span[a - b]
-                    between = [centre[j] for j in others & around.touching(k)]
-                    if 32 * min([span[a - c] + span[c - b] for c in between]) > most:
-                        near.append(k)
-        forward = sorted([k for k in near if k > i and not fence[k]])
-        tails += [i] * len(forward)
-        tips += forward
+        if not fenced:
+            near = even.get(i) or around.after(i)
+            forward = sorted([k for k in near if k > i and not fence[k]])
+            tails += [i] * len(forward)
+            tips += forward
     return tails, tips
 
 

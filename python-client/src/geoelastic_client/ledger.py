@@ -24,8 +24,6 @@ from .mechanism import Elastic
 from .prepared import write_whole
 from .sticky import Sticky
 
-__all__ = ["DELTA", "Account", "Cost", "Ledger", "updating"]
-
 DELTA = 1e-6
 _FORMAT, _VERSION, _READ = "geoelastic-ledger", 3, (1, 2, 3)
 #: Counts by the hour are kept this long; no count is larger than that.

@@ -16,10 +16,7 @@ from .randomness import RandomSource, SystemRandom, uniform_below
 from .sampler import Line
 from .weights import make_weights
 
-__all__ = ["Elastic", "Report"]
-
-#: Places with lines of their own until it is worth while to prepare for many. So many locations may be on kept lines,
-#: for who reports from there again.
+#: Places with lines of their own until it pays to prepare for many; locations on lines that are kept.
 _FEW, _KEPT = 12, 4_000_000
 
 
@@ -119,7 +116,7 @@ class Elastic:
             for j in metric.fence_members(metric.fence[i]):
                 chance[j] = float(metric.size[j] ** 2)
         else:
-            search = Search(metric.reporting, [i])
+            search = Search(metric.reporting, i)
             search.expand()
             for key in search.order:
                 shell, place = divmod(key >> SHIFT, len(self.weights))

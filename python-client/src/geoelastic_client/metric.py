@@ -13,19 +13,17 @@ from typing import Any
 
 from .errors import FileError, FrameError, InputError, OutsideError, cannot_be
 from .format import read_portable
-from .graph import SHIFT, Graph, conformal_graph, edge_graph, lowered
+from .graph import SHIFT, Graph, arcs_of, conformal_edges, laid_out, lowered, parts
 from .layout import neighbours, paint_owner, spans, uniform_leaves, unpack_leaves
 from .prepared import load_prepared, save_prepared
 from .projection import Projection
-
-__all__ = ["LEVEL_UNITS", "MASS_UNITS", "Metric", "graph_key"]
 
 LEVEL_UNITS = 2**13
 MASS_UNITS = 2**32
 #: The arrays that a map is made of, and how wide their numbers are.
 _KINDS = {
     "row": "i", "col": "i", "size": "i", "owner": "i", "fence": "i", "framed": "b", "mass": "q", "measure": "q",
-    "start": "q", "index": "i", "weight": "q", "low": "q", "part": "i",
+    "start": "q", "index": "i", "weight": "i", "low": "i", "part": "i",
 }  # fmt: skip
 
 
@@ -134,19 +132,23 @@ def _made(content: bytes) -> tuple[dict[str, Any], dict[str, array[int]]]:
     if "scale" in given:
         pairs = neighbours(rows, cols, owner, leaves, fence)
         places = (given["place_east"], given["place_north"]) if "place_east" in given else None
-        graph = conformal_graph(pairs, spans(pairs, leaves, places), given["scale"], given.get("edge_rise"))
+        edges = conformal_edges(pairs, spans(pairs, leaves, places), given["scale"], given.get("edge_rise"))
     else:
-        graph = edge_graph(n, given["edge_i"], given["edge_j"], given["edge_level"])
-    part = graph.parts()
-    low = array("q")
+        edges = given["edge_i"], given["edge_j"], given["edge_level"]
+    tails, tips, lengths = edges
+    start, arcs = arcs_of(n, edges)
+    graph = Graph(start, laid_out(arcs, tips, tails), laid_out(arcs, lengths, lengths))
+    part = parts(graph)
+    low = array("i")
     if "height" in given:
         if head["relief"]["made_for"] != _relief_key(graph, given["mass"], fence):
             raise FileError("the heights were made for another map")
-        low = lowered(graph, given["height"])
+        less = lowered(edges, given["height"])
+        low = laid_out(arcs, less, less)
     values = {
         "row": leaves[0], "col": leaves[1], "size": leaves[2], "owner": owner, "fence": fence, "low": low,
         "framed": given.get("framed") or [0] * n, "mass": given["mass"], "measure": given["measure"],
-        "start": graph.start, "index": graph.index, "weight": graph.weight, "part": part,
+        "start": start, "index": graph.index, "weight": graph.weight, "part": part,
     }  # fmt: skip
     return head, {name: array(kind, values[name]) for name, kind in _KINDS.items()}
 

@@ -10,8 +10,6 @@ from typing import Any
 from .metric import LEVEL_UNITS, MASS_UNITS
 from .schema import mass_at
 
-__all__ = ["README", "required_units", "short_of"]
-
 #: `requirement` from level `l_from` to `l_top`; so many `secrets` with such a `share_of_mass`; a unit of mass that,
 #: if it is stated, is the crowd of a disc of at least `unit_m`, and then at most two units in such a disc on average.
 README: Mapping[str, Any] = {

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a map became when it was opened, kept on the disk, by the digest of the map's own bytes: no other map can be
-mistaken for it. It holds what the map holds, nothing about anybody, and is believed as its owner's programs are, which
-whoever can write into this folder can change, too."""
+"""What a map became when it was opened, kept on the disk by the digest of the map's own bytes. It holds nothing about
+anybody, and is believed as its owner's programs are, which whoever can write there can change, too."""
 
 from __future__ import annotations
 
@@ -16,9 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["cache_folder", "load_prepared", "save_prepared", "write_whole"]
-
-_MAGIC = b"geoelastic-client-1\n"
+_MAGIC = b"geoelastic-client-2\n"
 _DIGEST = 32
 
 

@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["Projection"]
-
 _MAJOR_M = 6378137.0
 _FLATTENING = 1 / 298.257223563
 _THIRD = _FLATTENING / (2 - _FLATTENING)

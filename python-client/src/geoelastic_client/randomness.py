@@ -10,8 +10,6 @@ from typing import Protocol
 
 from .errors import InputError
 
-__all__ = ["KeyedRandom", "RandomSource", "ReplayRandom", "SeededRandom", "SystemRandom", "uniform_below"]
-
 
 class RandomSource(Protocol):
     """A stream of random bytes."""

@@ -14,8 +14,6 @@ from bisect import bisect_left, bisect_right
 from .graph import MASK, SHIFT, Graph, Search
 from .randomness import RandomSource, uniform_below
 
-__all__ = ["Line"]
-
 _STEP = 8192
 _SHELLS = 30
 _REST = 4
@@ -26,7 +24,7 @@ class Line:
 
     def __init__(self, graph: Graph, measure: list[int], weights: list[int], source: int, total: int) -> None:
         self._measure, self._weights, self._left = measure, weights, total
-        self._search = Search(graph, [source])
+        self._search = Search(graph, source)
         self._frontier, self._open = -1, True
         #: By shell: the length in it, the measure in it, and the number of locations up to its end.
         self._length: list[int] = []

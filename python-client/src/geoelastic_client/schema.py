@@ -11,8 +11,6 @@ from typing import Any, Callable
 
 from .errors import FileError
 
-__all__ = ["MAX_COUNT", "MAX_SPREAD", "MAX_WEIGHT", "parse_json", "refuse", "require_arrays", "require_header"]
-
 _JSON_BYTES, _JSON_DEPTH, _JSON_DIGITS = 2**20, 32, 32
 #: Strings, brackets and everything that could be a number: enough to bound depth and length before parsing.
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]|[-+.0-9eE]{2,}', re.DOTALL)

@@ -17,8 +17,6 @@ from .errors import FileError, InputError, cannot_be
 from .mechanism import Elastic, Report
 from .randomness import KeyedRandom
 
-__all__ = ["Sticky", "load_key", "new_key"]
-
 _KEY_BYTES, _TAG_BYTES = 32, 12
 _HEADER = "geoelastic-key-1 "
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from typing import Any, Callable
 
 from .claim import claim_words, facts_of
@@ -16,8 +17,6 @@ from .mechanism import Elastic
 from .metric import LEVEL_UNITS, graph_key
 from .policy import README, required_units, short_of
 from .weights import weights_hold
-
-__all__ = ["verify"]
 
 _TOGETHER = 64
 #: Sums are exact; a logarithm and the products around it are good to a few units in the last place, far below this.
@@ -82,7 +81,7 @@ def _check_balls(mechanism: Elastic, sources: list[int]) -> tuple[int, float]:
     top = len(table) - 1
     short, least = 0, math.inf
     for source in sources:
-        search = Search(metric.graph, [source])
+        search = Search(metric.graph, source)
         search.expand(top, enough=table[top], mass=metric.mass)
         inside, at, holds = 0, 0, True
         # a ball holds least just before the next location enters it
@@ -104,7 +103,7 @@ def _totals(mechanism: Elastic, sources: list[int]) -> list[tuple[int, int]]:
     metric, weights = mechanism.metric, mechanism.weights
     found = []
     for source in sources:
-        search = Search(metric.reporting, [source])
+        search = Search(metric.reporting, source)
         search.expand()
         by_shell: dict[int, int] = {}
         for key in search.order:
@@ -153,16 +152,13 @@ def _mapped(
 ) -> Iterator[Any]:  # fmt: skip
     """`check` over the sources, some at a time, in their order."""
     parts = [sources[at : at + _TOGETHER] for at in range(0, len(sources), _TOGETHER)]
-    if workers == 1:
-        yield from _counted((check(mechanism, part) for part in parts), parts, done)
-        return
-    from concurrent.futures import ProcessPoolExecutor  # slow to import, and seldom asked for
+    with ExitStack() as stack:
+        results: Iterable[Any] = (check(mechanism, part) for part in parts)
+        if workers > 1:
+            from concurrent.futures import ProcessPoolExecutor  # slow to import, and seldom asked for
 
-    with ProcessPoolExecutor(workers, initializer=_share, initargs=(mechanism,)) as pool:
-        yield from _counted(pool.map(_work, [(check, part) for part in parts]), parts, done)
-
-
-def _counted(results: Iterable[Any], parts: list[list[int]], done: Callable[[int], None]) -> Iterator[Any]:
-    for result, part in zip(results, parts):
-        done(len(part))
-        yield result
+            pool = stack.enter_context(ProcessPoolExecutor(workers, initializer=_share, initargs=(mechanism,)))
+            results = pool.map(_work, [(check, part) for part in parts])
+        for result, part in zip(results, parts):
+            done(len(part))
+            yield result

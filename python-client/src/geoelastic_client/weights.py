@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-__all__ = ["make_weights", "weights_hold"]
-
 _TOP = 1 << 31
 _LEVEL_BITS = 13
 

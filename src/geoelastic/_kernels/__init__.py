@@ -52,12 +52,14 @@ from .report_errors import largest_difference, outcomes, report_distances, squar
 from .sampling import (
     add_to_shells,
     advance_among_blocks,
+    cover,
     find_in_shell,
     mean_distance,
     mean_distances,
     to_first_frontier,
+    within,
+    within_workspace,
 )
-from .shared_draws import cover, within, within_workspace
 from .tiles import ROW_START, assemble, join_tiles, least_slopes, met_flags
 from .totals import near_totals
 from .traces import FLOOR_SHELLS, SUM_BLOCK, block_sums, filter_steps, filter_sum, trace_weights

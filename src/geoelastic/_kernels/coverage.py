@@ -17,8 +17,6 @@ import numpy as np
 
 from ._compile import kernel
 
-__all__ = ["coverage", "simple_rings"]
-
 #: Cells of boxes that are looked at in one go: what is found among them has room.
 _AT_ONCE = 2**22
 

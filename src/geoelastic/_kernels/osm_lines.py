@@ -9,8 +9,6 @@ import numpy as np
 
 from ._compile import kernel
 
-__all__ = ["parse_lines"]
-
 _END, _BLANK = ord("\n"), ord(" ")
 _COMMA, _MINUS, _POINT, _ZERO = (ord(letter) for letter in ",-.0")
 _WAY, _TAGS, _CHANGED, _CORNERS, _X, _Y = (ord(letter) for letter in "wTtNxy")

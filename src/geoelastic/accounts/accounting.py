@@ -21,11 +21,6 @@ import numpy.typing as npt
 from ..arrays import FloatArray
 from ..errors import InputError, require_nonnegative, require_positive
 
-__all__ = [
-    "DELTA", "HALF", "Cost", "best_costs", "cost", "level_of_widths", "level_within", "reports_within", "rho",
-    "rho_to_epsilon",
-]  # fmt: skip
-
 #: The default probability with which the concentrated bound may fail.
 DELTA = 1e-6
 
@@ -44,13 +39,13 @@ class Cost:
     concentrated: float
     delta: float
 
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"best": self.best, "bound": self.bound}
+
     @property
     def best(self) -> float:
         """The smaller of the two; each of them holds."""
         return min(self.pure, self.concentrated)
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"best": self.best, "bound": self.bound}
 
     @property
     def bound(self) -> str:
@@ -105,16 +100,16 @@ def level_of_widths(budget: float, widths: float, squares: float, *, delta: floa
     return max(budget / widths, math.sqrt(8 * most / squares))
 
 
-def reports_within(budget: float, level: float, *, delta: float = DELTA, exponent: float = HALF) -> int:
+def reports_within(budget: float, level: float, *, delta: float = DELTA) -> int:
     """The largest number of reports whose cost at distance `level` stays within `budget`."""
     budget, level = require_positive("budget", budget), require_positive("level", level)
     c = math.log(1 / _require_delta(delta))
     most = (budget / (math.sqrt(c + budget) + math.sqrt(c))) ** 2
-    guess = max(int(budget / level), int(most / rho(1, level, exponent=exponent)))
+    guess = max(int(budget / level), int(most / rho(1, level)))
     # the closed forms round; the definition decides
-    while cost(guess + 1, level, delta=delta, exponent=exponent).best <= budget:
+    while cost(guess + 1, level, delta=delta).best <= budget:
         guess += 1
-    while guess and cost(guess, level, delta=delta, exponent=exponent).best > budget:
+    while guess and cost(guess, level, delta=delta).best > budget:
         guess -= 1
     return guess
 

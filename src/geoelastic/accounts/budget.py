@@ -16,8 +16,6 @@ from ..levels import LN2
 from .accounting import DELTA
 from .ledger import KEPT_HOURS, Ledger, this_hour
 
-__all__ = ["Budget"]
-
 
 @dataclass(frozen=True)
 class Budget:

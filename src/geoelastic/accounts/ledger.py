@@ -27,8 +27,6 @@ from ..errors import FileError, InputError, require_nonnegative
 from ..store.atomic import writing
 from .accounting import DELTA, HALF, Cost, level_of_widths, rho, rho_to_epsilon
 
-__all__ = ["Account", "Ledger", "this_hour", "updating"]
-
 _FORMAT = "geoelastic-ledger"
 _VERSION = 3
 #: The first version did not know hours, the second no blocks of traces.

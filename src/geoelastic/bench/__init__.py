@@ -13,6 +13,7 @@ its own; the first line of its docstring is its title. Recording is done here, o
 from __future__ import annotations
 
 import pkgutil
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -24,8 +25,16 @@ from typing import Any
 from ..errors import GeoelasticError, InputError, require_choice
 from ._pages import Summaries, write_pages
 from ._record import circumstances, is_recorded, keep, read_record, stopwatch
+from ._tools import reset_peak
 
-__all__ = ["Due", "bench_names", "plan", "run_benches", "write_docs"]
+__all__ = ["TIMED", "Due", "bench_names", "plan", "run_benches", "write_docs"]
+
+#: Measurements whose figures are seconds: they come first and in this order, the longest last, and only a quiet
+#: machine's record counts.
+TIMED = (
+    "osm", "paths", "report", "commands", "carve", "client", "extension", "packs", "traces", "growth", "scale",
+    "service", "reproduce", "build",
+)  # fmt: skip
 
 
 def bench_names() -> dict[str, str]:
@@ -46,7 +55,8 @@ class Due:
 
 
 def plan(names: Sequence[str] = (), *, docs: str | Path | None = None, again: bool = False) -> list[Due]:
-    """What the measurements called `names` (all, if none is named) would do, those that take least first.
+    """What the measurements called `names` (all, if none is named) would do: those of times first, while the machine
+    is quiet (`TIMED`), then those that take least.
 
     `docs`: by the record in this folder of pages. `again`: also what is recorded already.
     """
@@ -60,12 +70,22 @@ def plan(names: Sequence[str] = (), *, docs: str | Path | None = None, again: bo
             name,
             known[name],
             record.get(name, {}).get("took", {}).get("cpu_s"),
-            every and not again and folder is not None and is_recorded(folder, name),
+            every and not again and _is_done(folder, name),
         )
         for name in chosen
     ]
-    # what was never recorded comes last: nobody knows how long it takes
-    return sorted(found, key=lambda due: (due.cpu_s is None, due.cpu_s or 0)) if every else found
+    return sorted(found, key=_turn) if every else found
+
+
+def _turn(due: Due) -> tuple[int, float]:
+    """When a measurement is made; one that was never recorded after all others, as nobody knows how long it takes."""
+    if due.name in TIMED:
+        return TIMED.index(due.name), 0
+    return len(TIMED), float("inf") if due.cpu_s is None else due.cpu_s
+
+
+def _is_done(folder: Path | None, name: str) -> bool:
+    return folder is not None and is_recorded(folder, name, timed=name in TIMED)
 
 
 def run_benches(
@@ -81,18 +101,24 @@ def run_benches(
     `options`: told to each measurement that knows them. `docs`: record each as soon as it is done in this folder of
     pages, and bring the pages up to date; of all of them, those are left out that were recorded today by this code,
     unless asked `again`, so that a stopped run goes on where it was. One of several that cannot be made here (its data
-    are missing, say) is told, and does not keep the others from being made.
+    are missing, say) is told, and does not keep the others from being made. Several share the maps and the stages that
+    one of them has made, in the `folder` of the options or one for the while.
     """
     folder = None if docs is None else _folder(docs)
     due = [one for one in plan(names, docs=folder, again=again) if not one.done]
+    skips = list(names) in ([], ["all"]) and not again
     results, failed = dict[str, Any](), dict[str, str]()
-    for one in due:
-        try:
-            results[one.name] = _run(one.name, progress, options or {}, folder)
-        except GeoelasticError as error:
-            if len(due) == 1:
-                raise
-            failed[one.name] = str(error)
+    with tempfile.TemporaryDirectory() as scratch:
+        shared = {"folder": scratch} if len(due) > 1 else {}
+        for one in due:
+            if skips and _is_done(folder, one.name):  # by now, in another run beside this one
+                continue
+            try:
+                results[one.name] = _run(one.name, progress, shared | _given(options or {}), folder)
+            except GeoelasticError as error:
+                if len(due) == 1:
+                    raise
+                failed[one.name] = str(error)
     titles = {one.name: one.title.rstrip(".") for one in due}
     text = "\n\n".join(f"## {titles[name]}\n\n{result['text']}" for name, result in results.items())
     written = [] if folder is None else write_docs(folder)
@@ -110,11 +136,11 @@ def write_docs(docs: str | Path) -> list[str]:
     return [path.as_posix() for path in write_pages(_folder(docs), bench_names(), _summaries())]
 
 
-def _run(name: str, progress: bool, given: Mapping[str, Any], docs: Path | None) -> dict[str, Any]:
+def _run(name: str, progress: bool, given: dict[str, Any], docs: Path | None) -> dict[str, Any]:
     module = _module(name)
     function = module.run
     known = signature(function).parameters
-    given = {key: value for key, value in given.items() if value not in (None, False)}
+    reset_peak()
     usual = getattr(module, "RECORDED", {}) if docs is not None and "map_file" not in given else {}
     options = {key: value for key, value in (usual | given).items() if key in known}
     began, clock = circumstances(docs or Path()), stopwatch()
@@ -126,6 +152,10 @@ def _run(name: str, progress: bool, given: Mapping[str, Any], docs: Path | None)
         switches += [f"--{key.removesuffix('_km')} {value:g}" for key, value in options.items() if _is_number(value)]
         keep(docs, name, result, command=" ".join(["geoelastic bench", name, *switches]), began=began, took=clock())
     return result
+
+
+def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in options.items() if value not in (None, False)}
 
 
 def _is_number(value: Any) -> bool:

@@ -23,6 +23,7 @@ from typing import Any
 
 from ..errors import FileError
 from ..store.atomic import write_bytes
+from ._reach import reached
 
 #: What figures depend on besides our own code.
 _PACKAGES = ("geoelastic", "numpy", "scipy", "numba", "pyarrow")
@@ -45,18 +46,22 @@ def circumstances(docs: Path) -> dict[str, Any]:
     }
 
 
-def is_recorded(docs: Path, name: str) -> bool:
-    """Whether a measurement was recorded today, by the code that is here now: the same `src/`, whatever the commit."""
+def is_recorded(docs: Path, name: str, *, timed: bool = False) -> bool:
+    """Whether a measurement was recorded today, and no code that it reaches differs from what it was recorded with.
+
+    `timed`: its figures are seconds, so that a record counts only if it was made while nobody else was at work.
+    """
     path = docs / "measured" / f"{name}.json"
     entry = _entry(path) if path.is_file() else {}
-    if "rows" not in entry or entry["date"] != _today():
+    if "rows" not in entry or entry["date"] != _today() or "changed" in entry["commit"]:
         return False
-    same = ["git", "diff", "--quiet", entry["commit"].split(",")[0], "--", ":/src"]
-    try:
-        done = subprocess.run(same, cwd=docs, capture_output=True, check=False)
-    except OSError:
+    machine = entry["machine"]
+    if timed and machine.get("load") is not None and machine["load"] > 1.5 * (machine.get("cores") or 1):
         return False
-    return done.returncode == 0 and "changed" not in entry["commit"]
+    code = reached(name)
+    return _git(docs, "diff", "--quiet", entry["commit"], "--", *code) == "" and (
+        _git(docs, "ls-files", "--others", "--exclude-standard", "--", *code) == ""
+    )
 
 
 def stopwatch() -> Callable[[], dict[str, float]]:
@@ -118,16 +123,18 @@ def _today() -> str:
 
 def _commit(docs: Path) -> str:
     """The commit that is measured, and whether the code differs from it."""
+    changed = _git(docs, "status", "--porcelain", "--untracked-files=no", "--", ":/src")
+    head = _git(docs, "rev-parse", "--short=10", "HEAD")
+    return "unknown" if head is None else head + (", changed" if changed else "")
 
-    def git(*arguments: str) -> str:
-        done = subprocess.run(["git", *arguments], cwd=docs, capture_output=True, text=True, check=True)
-        return done.stdout.strip()
 
+def _git(docs: Path, *arguments: str) -> str | None:
+    """What git says; nothing, if it cannot or says no."""
     try:
-        changed = git("status", "--porcelain", "--untracked-files=no", "--", ":/src")
-        return git("rev-parse", "--short=10", "HEAD") + (", changed" if changed else "")
+        done = subprocess.run(["git", *arguments], cwd=docs, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
-        return "unknown"
+        return None
+    return done.stdout.strip()
 
 
 def _version(name: str) -> str | None:

@@ -10,9 +10,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -20,17 +20,13 @@ import numpy as np
 
 from ..arrays import IntArray
 from ..errors import InputError
-from ..evaluation.real_maps import RealData
-from ..evaluation.study_stages import Stages
 from ..mass import Mass, mass_from_quality
 from ..mechanism import ElasticMechanism
-from ..metric import AnyMetric, build_metric
-from ..opening import load
+from ..metric import AnyMetric, Metric, build_metric
+from ..metric.sharpen import sharpen
 from ..quality import synthetic_quality
 
 Value = TypeVar("Value")
-#: greater Paris, as in the paper
-PARIS_KM = 75.0
 
 
 @dataclass(frozen=True)
@@ -78,19 +74,10 @@ def data_folder() -> Path:
     return Path(os.environ.get("GEOELASTIC_DATA", "../shared/data"))
 
 
-def chosen_map(
-    map_file: str | None, *, real: str | None, folder: str | None, made_up: str, side: int
-) -> AnyMetric:  # fmt: skip
-    """The map in a file; or the default build of the `real` "paris" or "vancouver" of the data, kept in `folder` if
-    there is one; or of a `made_up` map of `side` x `side` cells."""
-    if map_file is not None:
-        return load(map_file)
-    if real is None:
-        return build_metric(synthetic_mass(made_up, side))
-    with kept_in(folder) as place:
-        source = RealData(data_folder(), Stages(Path(place) / "stages"))
-        source.require(("homes", "restaurants", "venues", "paris") if real == "paris" else (real,))
-        return load(source.paris(PARIS_KM) if real == "paris" else source.vancouver()).whole()
+def reset_peak() -> None:
+    """From now on `peak_gb` is about what comes; where the system cannot do that, about all of the process."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 
 
 def kept_in(folder: str | None) -> AbstractContextManager[str]:
@@ -107,7 +94,10 @@ def places_by_mass(metric: AnyMetric, count: int, *, seed: int, again: bool = Fa
 
 
 def peak_gb() -> float:
-    """The most memory this process has held so far."""
+    """The most memory this process has held since `reset_peak`."""
+    with suppress(OSError, IndexError):
+        status = Path("/proc/self/status").read_text(encoding="ascii")
+        return int(status.split("VmHWM:")[1].split()[0]) * 1024 / 1e9
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9
 
@@ -131,6 +121,14 @@ def warm_up() -> float:
 def synthetic_mass(name: str, side: int) -> Mass:
     """The mass of a made-up map of `side` x `side` cells of 100 m."""
     return mass_from_quality(synthetic_quality(name, rows=side, cols=side))
+
+
+@lru_cache(maxsize=2)
+def synthetic_metric(name: str, side: int, *, sharpened: bool = True) -> Metric:
+    """The default build of a made-up map; several measurements in one run share the last ones."""
+    if sharpened:
+        return sharpen(synthetic_metric(name, side, sharpened=False))
+    return build_metric(synthetic_mass(name, side), sharpen=False)
 
 
 def markdown(rows: Sequence[dict[str, Any]]) -> str:

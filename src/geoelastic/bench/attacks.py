@@ -16,7 +16,8 @@ from ..evaluation.study_areas import StudyArea
 from ..mass import Mass
 from ..metric import build_metric
 from ..progress import progress_bar
-from ._tools import chosen_map, markdown, warm_up
+from ._maps import chosen_map
+from ._tools import markdown, warm_up
 
 RECORDED = {"real": True}
 _SIDE_CELLS = 90

@@ -22,7 +22,7 @@ from ._tools import markdown, synthetic_mass, timed, warm_up
 #: The side of the map in cells; what is called where, and the share of places that are less dense; radii in metres.
 SIDE = 460
 WHERE = (("in the centre", 1.0), ("at a median place", 0.5), ("in the suburbs", 0.1))
-RADII = (150, 300, 800)
+RADII = (150, 800)
 
 
 def run(*, progress: bool = False, side: int = SIDE, radii: Sequence[int] = RADII) -> dict[str, Any]:

@@ -21,13 +21,13 @@ import numpy as np
 
 from ..arrays import FloatArray
 from ..mechanism import ElasticMechanism
-from ..metric import Metric, build_metric
+from ..metric import Metric
 from ..metric.graph import Graph
 from ..metric.measures import output_measure
 from ..metric.sharpen import STEP, log_units, sharpen
 from ..metric.totals import in_walking_order, totals_within
 from ..progress import progress_bar
-from ._tools import markdown, places_by_mass, synthetic_mass, timed, warm_up
+from ._tools import markdown, places_by_mass, synthetic_metric, timed, warm_up
 from .limit import errors_all_used
 
 OUTPUTS = ("uniform", "mass^0.5", "mass", "mass^1.5", "mass^2", "mass^3")
@@ -40,7 +40,7 @@ FREE_PASSES, FREE_LOOK = 4, 6.0
 def run(*, progress: bool = False, side: int = 750, sharpened: Sequence[str] = SHARPENED) -> dict[str, Any]:
     """One row an output measure, one more for each that is sharpened, and what is left to gain by mass."""
     warm_up()
-    metric = build_metric(synthetic_mass("paris", side), sharpen=False)
+    metric = synthetic_metric("paris", side, sharpened=False)
     places = np.sort(places_by_mass(metric, _PLACES, seed=7))
     density = metric.mass[places] / metric.locations.area_cells[places]
     suburb = density <= np.median(density)

@@ -23,7 +23,8 @@ from ..evaluation.study_areas import StudyArea
 from ..mechanism import ElasticMechanism
 from ..metric import AnyMetric
 from ..progress import progress_bar
-from ._tools import chosen_map, markdown, warm_up
+from ._maps import chosen_map
+from ._tools import markdown, warm_up
 
 RECORDED = {"real": True}
 #: Without a map: the middle of a made-up Paris.

@@ -19,9 +19,9 @@ from scipy.sparse.csgraph import dijkstra
 from .. import _kernels as kernels
 from ..arrays import IndexArray
 from ..levels import level_to_units
-from ..metric import Metric, build_metric
+from ..metric import Metric
 from ..progress import progress_bar
-from ._tools import markdown, synthetic_mass, timed, warm_up
+from ._tools import markdown, synthetic_metric, timed, warm_up
 
 SOURCES = 1000
 _BLOCK, _RUNS = 50, 3
@@ -34,7 +34,7 @@ def run(*, progress: bool = False, side: int = 750) -> dict[str, Any]:
     warm_up()
     with progress_bar("bench paths", 3, show=progress) as bar:
         bar.update(0, note="building the graph")
-        metric = build_metric(synthetic_mass("paris", side), sharpen=False)
+        metric = synthetic_metric("paris", side, sharpened=False)
         free = np.flatnonzero(metric.secret).astype(np.int32)
         spread = free[np.linspace(0, free.size - 1, min(SOURCES, free.size)).astype(np.int64)]
         middle = max(0, (free.size - SOURCES) // 2)

@@ -39,7 +39,8 @@ from ..mechanism import ElasticMechanism
 from ..metric import AnyMetric
 from ..progress import progress_bar
 from ..sources.checkins import read_checkins
-from ._tools import chosen_map, data_folder, markdown, warm_up
+from ._maps import chosen_map
+from ._tools import data_folder, markdown, warm_up
 
 _WORKER = Path(__file__).with_name("_peer_worker.py")
 
@@ -91,8 +92,9 @@ class PeerProcess:
     """A running peer, as the audit calls one: `sanitize` and `sanitize_many`. Its randomness is its own."""
 
     def __init__(self, python: str, peer: Peer, *, epsilon: float, error_m: float) -> None:
+        # -I: neither our modules beside the worker (`statistics`, say) nor PYTHONPATH stand before the library's own
         self._process = subprocess.Popen(
-            [python, str(_WORKER), peer.worker, repr(epsilon), repr(error_m)],
+            [python, "-I", str(_WORKER), peer.worker, repr(epsilon), repr(error_m)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
         )  # fmt: skip
         told = self._read()

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from ..mechanism import ElasticMechanism, SeededRandom
-from ..metric import build_metric, verify
+from ..metric import verify
 from ..metric.metric_file import metric_from_parts, metric_to_parts
 from ..progress import progress_bar
 from ..store import container_bytes
-from ._tools import markdown, peak_gb, places_by_mass, synthetic_mass, timed, warm_up
+from ._tools import markdown, peak_gb, places_by_mass, synthetic_metric, timed, warm_up
 
 COLD = 200
 MANY = 20_000
@@ -27,7 +27,7 @@ def run(*, progress: bool = False, side: int = 750) -> dict[str, Any]:
     warm_up()
     with progress_bar("bench report", 4, show=progress) as bar:
         bar.update(0, note="building")
-        metric = build_metric(synthetic_mass("paris", side))
+        metric = synthetic_metric("paris", side)
         bar.update(1, note="cold reports")
         mechanism = ElasticMechanism(metric)
         places = places_by_mass(metric, COLD + MANY, seed=1, again=True)

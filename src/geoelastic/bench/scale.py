@@ -115,12 +115,11 @@ def summary(rows: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
          f"{row['in_tiles_mean_ratio']} and {row['one_piece_mean_ratio']}")
         for row in rows if "error_ratio" in row
     ]  # fmt: skip
-    lines += [
+    return lines + [
         (f"a table of {row['table_rows']:,} rows, in tiles / in one piece", "2",
          f"{row['cpu_ratio']} ({row['in_tiles_cpu_s']} and {row['one_piece_cpu_s']} s of processor time)")
         for row in rows if "table_rows" in row
     ]  # fmt: skip
-    return lines
 
 
 def _sizes(

@@ -21,7 +21,7 @@ from .build import mean_errors
 _POINTS = 150
 
 
-def run(*, progress: bool = False, side: int = 200) -> dict[str, Any]:
+def run(*, progress: bool = False, side: int = 120) -> dict[str, Any]:
     """One row an order, with levels raised either way, and one for merged land."""
     warm_up()
     variants: list[dict[str, Any]] = [
@@ -38,7 +38,7 @@ def variant_rows(mass: Mass, variants: Sequence[dict[str, Any]], on_variant: Any
     rows = []
     for k, variant in enumerate(variants):
         on_variant(k)
-        built = timed(partial(build_metric, mass, method="paper", **variant))
+        built = timed(partial(build_metric, mass, method="paper", sharpen=False, **variant))
         metric = built.value
         row = {
             "order": variant.get("strategy", "fourfold"),

@@ -19,11 +19,6 @@ import click
 
 from ..errors import CheckError, GeoelasticError
 
-__all__ = [
-    "DEGREES", "HOURS", "LATLON", "LEVEL", "PLACE_COLUMNS", "AliasGroup", "Kind", "emit", "exit_code_of", "geo_command",
-    "one_line", "show_progress", "with_options",
-]  # fmt: skip
-
 
 class Kind(click.ParamType):  # type: ignore[type-arg]
     """An argument that `read` makes something of, or None. A message says what it must be and, unless it is `secret`

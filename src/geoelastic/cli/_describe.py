@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from ..mechanism import ElasticMechanism
     from ..metric import AnyMetric
 
-__all__ = ["account_lines", "describe", "relief_line", "verdict_lines"]
-
 
 def describe(subject: AnyMetric | ElasticMechanism, path: Path) -> dict[str, Any]:
     """The facts of a metric, or of a mechanism over one; "text" holds them as lines to read."""

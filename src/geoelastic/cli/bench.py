@@ -33,7 +33,7 @@ from ._common import geo_command, show_progress
     "--map",
     "map_file",
     metavar="FILE",
-    help="optimum, attacks, peers, client, extension: on this map [default: a made-up one].",
+    help="optimum, attacks, peers, client, extension, packs: on this map [default: a made-up one].",
 )
 @click.option("--checkins", metavar="FILE", help="peers: at the places of these [default: by the mass of the map].")
 @click.option("--places", type=click.IntRange(2, 40), help="optimum: places per side [default: 15].")

@@ -90,15 +90,12 @@ _GROUPS = {
 )
 @click.option("--resume/--no-resume", default=True, help="With --tile, resume what an earlier run left.")
 @click.option(
-    "--sharpen/--no-sharpen",
-    default=True,
-    help="Let reports by mass use nearly all of each distance [default: yes].",
+    "--sharpen/--no-sharpen", default=True, help="Let reports by mass use nearly all of each distance [default: yes]."
 )
 @click.option(
-    "--context/--no-context",
-    default=True,
+    "--context/--no-context", default=True,
     help="Keep the extract's water, main roads and names to draw under maps [default: yes].",
-)
+)  # fmt: skip
 @click.option("-o", "--output", required=True, metavar="OUT", help="The .geoelastic file to write.")
 def command(output: str, resume: bool, **options: Any) -> dict[str, Any]:
     """Build a metric from SOURCE, check it at every location, sharpen it, and write it to OUT.

@@ -36,9 +36,8 @@ def command(file: str, kind: str, output: str, **options: Any) -> dict[str, Any]
 
         return write_page(file, output, measure=options["measure"])
     from ..errors import InputError
-    from ..figures import save_picture
     from ..figures.picture_request import picture_of_file
-    from ..figures.save import require_picture_path
+    from ..figures.save import require_picture_path, save_picture
 
     if require_picture_path(output).suffix.lower() == ".tif" and kind == "cartogram":
         raise InputError("a cartogram has no coordinates on the ground: its file must end in .png or .html")

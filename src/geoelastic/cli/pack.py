@@ -25,7 +25,8 @@ def command() -> None:
     "district_km",
     type=float,
     metavar="KM",
-    help="Cut every map into districts of this side; inf: none [default: 60 km for maps of over 100,000 locations].",
+    help="Cut every map into districts of this side; inf: none "
+    "[default: maps of over 100,000 locations, into districts of 30,000 on average].",
 )
 @click.option(
     "--every",

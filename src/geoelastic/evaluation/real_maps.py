@@ -119,12 +119,16 @@ class RealData:
         }
 
         def quality() -> Quality:
-            names = {k: self.file(k).resolve().as_posix() for k in files}
-            recipe = self.stages.folder / "paris.toml"
-            write_bytes(recipe, _RECIPE.format(size_km=size_km, **names).encode())
-            return quality_from_source(recipe)
+            return quality_from_source(self.paris_recipe(size_km))
 
         return self._metric("paris", key, quality, (*PARIS, CITY_RADIUS_M), r_small, build)
+
+    def paris_recipe(self, size_km: float) -> Path:
+        """The recipe of greater Paris, as a file that names the data."""
+        names = {k: self.file(k).resolve().as_posix() for k in ("homes", "restaurants", "venues")}
+        recipe = self.stages.folder / "paris.toml"
+        write_bytes(recipe, _RECIPE.format(size_km=size_km, **names).encode())
+        return recipe
 
     def san_francisco(self, **build: bool) -> Path:
         """The same of downtown San Francisco, with cells of 50 m."""

@@ -17,8 +17,6 @@ from ..errors import InputError, require_able, require_choice, require_latlon, r
 from ..locations import Grid
 from .shapes import OnMap
 
-__all__ = ["COUNTED", "Crowd", "area_crowd", "metric_crowd", "osm_crowd"]
-
 _BLOCK_DEG = 0.25
 #: A town reaches this far around its buildings, scattered houses further, and last comes everything.
 _REACHES_M = (300.0, 1000.0, 3000.0, math.inf)

@@ -2,8 +2,8 @@
 """Recurrent places of a person: stays that come back, told apart by the hours they are kept.
 
 Stays by the definition of Li et al. (Mining user similarity based on location history, 2008): a stay begins at a fix if
-every later fix up to one at least `min_minutes` after it lies within `radius_m` of it, and lasts until the first that
-does not. A silent logger at home is a stay by the same rule: the fixes before and after the silence are close.
+every later fix up to one at least 20 minutes after it lies within 200 m of it, and lasts until the first that does
+not. A silent logger at home is a stay by the same rule: the fixes before and after the silence are close.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ import numpy as np
 from ..arrays import FloatArray
 from ..errors import InputError, MissingExtraError, require_count, require_positive
 from ..sources.traces import EARTH_RADIUS_M, Trace, haversine_m
-
-__all__ = ["Place", "Stay", "find_places", "find_stays", "local_clock", "weighted_median"]
 
 #: Local hours. Sun time may be two hours off the clock, so both windows keep away from the hours at which people move.
 _NIGHT = (23, 30)  # 23:00 to 06:00 of the next day
@@ -179,16 +177,13 @@ class Stay:
         return (self.end_s - self.begin_s) / 3600
 
 
-def find_stays(
-    trace: Trace, *, radius_m: float = 200, min_minutes: float = 20, max_gap_hours: float = 18
-) -> list[Stay]:
+def find_stays(trace: Trace, *, max_gap_hours: float = 18) -> list[Stay]:
     """All stays of a trace, in order of time.
 
     A silence of more than `max_gap_hours` ends a stay: after a day without a fix one may have been anywhere.
     Cost: linear in the fixes; only those that open a stay are looked at one by one.
     """
-    radius_m, min_s = require_positive("radius_m", radius_m), 60 * require_positive("min_minutes", min_minutes)
-    gap_s = 3600 * require_positive("max_gap_hours", max_gap_hours)
+    radius_m, min_s, gap_s = 200.0, 60 * 20.0, 3600 * require_positive("max_gap_hours", max_gap_hours)
     lat, lon, time_s = trace.lat, trace.lon, trace.time_s
     # a stay that opens at i must still hold the first fix at least min_s later: this rules out all that move
     later = np.searchsorted(time_s, time_s + min_s)

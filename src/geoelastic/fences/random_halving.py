@@ -26,8 +26,6 @@ from ..arrays import BoolArray, FloatArray, IntArray
 from ..errors import MassError, OutsideError
 from .crowds import Crowd
 
-__all__ = ["RandomBelow", "random_core", "widened"]
-
 #: Cuts tried for one with two well-shaped sides; then the best of them is taken.
 _TRIES = 12
 #: Where the crowd allows it a cut leaves each side this share, so that parts do not become slivers.

@@ -22,11 +22,6 @@ from ..arrays import BoolArray, FloatArray, IndexArray, IntArray, read_only
 from ..errors import InputError, OutsideError, require_latlon, require_positive
 from ..locations import Grid
 
-__all__ = [
-    "cells_to_shape", "disc", "fence_outlines", "fences_to_cells", "fences_to_geojson", "read_fences",
-    "read_named_fences", "shape_cells",
-]  # fmt: skip
-
 _KINDS = "a GeoJSON Polygon, MultiPolygon, Point with the property 'radius_m', Feature or FeatureCollection"
 #: Edges of a shape are straight in degrees; pieces of this length are straight in metres too, to the centimetre.
 _EDGE_DEG = 0.01

@@ -18,8 +18,6 @@ from .places import Place
 from .random_halving import RandomBelow, random_core, widened
 from .shapes import cells_to_shape
 
-__all__ = ["CrowdOf", "SuggestedFence", "draw_fence", "suggest_fences"]
-
 CrowdOf = Callable[[Place], Crowd]
 
 

@@ -9,8 +9,6 @@ import numpy.typing as npt
 from .. import _kernels as kernels
 from ..arrays import IndexArray, IntArray
 
-__all__ = ["FEW", "neighbours", "touching"]
-
 #: Locations up to which this is quicker than having the kernels compiled.
 FEW = 2**15
 #: Ways of two steps that are looked at together: bounds the memory.

@@ -12,8 +12,6 @@ import numpy.typing as npt
 from ..area import Area
 from ..errors import InputError, OutsideError, require_latlon, require_positive
 
-__all__ = ["Grid"]
-
 
 @dataclass(frozen=True)
 class Grid:

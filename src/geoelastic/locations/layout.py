@@ -22,8 +22,6 @@ from ..errors import InputError
 from . import around
 from .grid import Grid
 
-__all__ = ["Locations", "adaptive", "from_exponents", "split", "uniform"]
-
 
 @dataclass(frozen=True, eq=False)
 class Locations(Locked):
@@ -36,14 +34,14 @@ class Locations(Locked):
     col: IndexArray
     size: IndexArray
 
-    @property
-    def n(self) -> int:
-        return int(self.row.size)
-
     @cached_property
     def area_cells(self) -> IntArray:
         """Number of cells of each location."""
         return self.size.astype(np.int64) ** 2
+
+    @property
+    def n(self) -> int:
+        return int(self.row.size)
 
     @cached_property
     def xy(self) -> FloatArray:

@@ -28,8 +28,6 @@ from ..shown import Shown
 if TYPE_CHECKING:
     from ..quality import Quality  # with all its sources: a mass that is read from a file needs none
 
-__all__ = ["WHERE_QUALITY_IS", "City", "Mass", "city_cells", "disc_sums", "mass_from_quality", "read_city"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Mass(Shown):

@@ -29,11 +29,6 @@ from ..errors import FileError, InputError, require_choice, require_nonnegative,
 from ..levels import LEVEL_UNIT, LN2, MASS_BITS, level_to_units
 from ..store import schema
 
-__all__ = [
-    "REQUIREMENTS", "Custom", "Linear", "Quadratic", "Requirement", "Step", "four_digits", "require_stated",
-    "requirement_from_dict",
-]  # fmt: skip
-
 #: The paper: "setting it to any value larger than 10 has no effect on the resulting metric".
 MAX_LEVEL = 10.0
 #: No map holds more mass than this: a file that asks for more is refused.

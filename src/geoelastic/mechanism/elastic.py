@@ -33,8 +33,6 @@ from ..reports.protocols import Reporter
 from .sampler import Sampler, draw_full
 from .shared_draws import Group, SharedSampler, groups_of
 
-__all__ = ["ElasticMechanism", "OverElastic"]
-
 
 class ElasticMechanism(Reporter):
     """Report locations through a metric.

@@ -16,8 +16,6 @@ from ..progress import progress_bar
 if TYPE_CHECKING:
     from .elastic import ElasticMechanism
 
-__all__ = ["expected_errors", "weight_tables", "weight_totals"]
-
 QUANTILES = (0.5, 0.9, 0.95)
 #: Quantiles are read off a histogram of this many bins over half the map's diagonal; they are right to one bin.
 _BINS = 256
@@ -55,21 +53,13 @@ def expected_errors(
     return result
 
 
-def weight_totals(
-    mechanism: ElasticMechanism,
-    weights: list[Any],
-    *,
-    only: BoolArray | None = None,
-    workers: int | None = None,
-    progress: bool = False,
-    title: str = "error",
-) -> FloatArray:
+def weight_totals(mechanism: ElasticMechanism, weights: list[Any], *, only: BoolArray | None = None) -> FloatArray:
     """S(x) / w(0) for every location outside fences, or `only` these (rows; 0 elsewhere), and every table of weights
     (columns)."""
     metric = mechanism.metric
     outside = np.flatnonzero(metric.fence == 0 if only is None else only).astype(np.int32)
     totals = np.zeros((metric.n, len(weights)))
-    totals[outside] = _profiles(mechanism, outside, weights, 0, 1.0, workers, progress, title)[0]
+    totals[outside] = _profiles(mechanism, outside, weights, 0, 1.0, None, False)[0]
     return totals
 
 
@@ -85,11 +75,11 @@ def weight_tables(weights: list[Any]) -> tuple[FloatArray, IntArray]:
 
 def _profiles(
     mechanism: ElasticMechanism, sources: IndexArray, weights: list[Any], bins: int, bin_cells: float,
-    workers: int | None, progress: bool, title: str = "error",
+    workers: int | None, progress: bool,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:  # fmt: skip
     graph, at = mechanism.reporting.graph, mechanism.metric.locations
     tables, periods = weight_tables(weights)
-    with progress_bar(title, sources.size, show=progress) as bar:
+    with progress_bar("error", sources.size, show=progress) as bar:
         parts = in_parts(
             lambda some: kernels.profiles(
                 graph.start, graph.index, graph.weight, graph.buckets, mechanism.measure, tables, periods,

@@ -13,8 +13,6 @@ from ..store import write_bytes
 from .elastic import ElasticMechanism
 from .sticky import Sticky
 
-__all__ = ["load_mechanism", "mechanism_bytes", "save_mechanism"]
-
 
 def mechanism_bytes(mechanism: ElasticMechanism) -> bytes:
     """A mechanism as the bytes of a ``.geox`` file."""

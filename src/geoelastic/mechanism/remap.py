@@ -24,8 +24,6 @@ from .elastic import ElasticMechanism, OverElastic
 from .expected_errors import weight_totals
 from .laplace import DEGREE_DECIMALS, PlanarLaplace
 
-__all__ = ["LOSSES", "Remapped", "RemappedLaplace", "best_guess"]
-
 #: euclidean: metres (geometric median); squared: metres² (mean); binary: right or wrong (most likely place).
 LOSSES = ("euclidean", "squared", "binary")
 

@@ -31,8 +31,6 @@ from ..metric.part import Part, Parts
 from ..metric.weights import Weights
 from ..randomness import RandomSource
 
-__all__ = ["Line", "Sampler", "draw_full"]
-
 STEP = 1 << LEVEL_BITS
 #: Shells looked at to find the first frontier; beyond, weights are below 2^-30.
 _SHELLS = 30

@@ -31,8 +31,6 @@ from ..metric.weights import Weights
 from ..randomness import RandomSource
 from .sampler import Line, Sampler
 
-__all__ = ["Group", "SharedSampler", "ceiling", "groups_of", "threshold"]
-
 #: How far from its centre a place may be, in level units at exponent 1/2. A larger one means fewer searches and more
 #: tries, of which e^(exponent x radius) are needed.
 RADIUS = (3 << LEVEL_BITS) // 2

@@ -19,8 +19,6 @@ from ..store import require_writable
 from ..tiles.tiled_metric import is_tiled
 from .elastic import ElasticMechanism
 
-__all__ = ["sharpen_file"]
-
 #: Places at which the gain is told: enough for a figure of two digits.
 _PLACES = 200
 

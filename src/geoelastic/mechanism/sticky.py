@@ -33,8 +33,6 @@ from ..randomness import RandomSource, uniform_below
 from ..store.atomic import write_bytes
 from .elastic import ElasticMechanism, OverElastic
 
-__all__ = ["KeyedRandom", "Sticky", "load_key", "new_key"]
-
 _KEY_BYTES = 32
 _TAG_BYTES = 12
 _HEADER = "geoelastic-key-1 "

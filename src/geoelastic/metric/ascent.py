@@ -33,8 +33,6 @@ from .conformal import conformal_graph, repair
 from .graph import Graph
 from .threads import in_parts
 
-__all__ = ["ascend", "carry_rise", "edge_limits", "fit_edges", "restore_edges", "rise_by", "upper_part"]
-
 Neighbours = tuple[IntArray, IndexArray, IndexArray]
 
 #: The level from which on scales see to the requirement: from 0.5 to 0.8 it makes no difference.

@@ -26,8 +26,6 @@ from .paper import Checkpoint, build_paper_graph
 from .sharpen import sharpened
 from .verify import verify
 
-__all__ = ["build_metric"]
-
 METHODS = ("conformal", "paper")
 LAYOUTS = ("adaptive", "uniform")
 #: The level from which the conformal builder enforces the requirement unless told otherwise: below one lattice step

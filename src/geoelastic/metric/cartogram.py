@@ -28,8 +28,6 @@ from ..levels import MASS_UNIT
 from ..locations import Locations
 from ..progress import progress_bar
 
-__all__ = ["Cartogram", "draw_cartogram", "evening_radius", "neighbours_between", "place_parts"]
-
 #: Units of a place in one cell: half cells with the fractional bits of a length.
 UNITS = 2 << kernels.LENGTH_BITS
 #: The flow is followed from this radius of smoothing, in cells, in steps that multiply it.

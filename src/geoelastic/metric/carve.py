@@ -33,8 +33,6 @@ from .metric import Metric
 from .paper import PaperState, build_paper_graph
 from .resharpen import resharpened
 
-__all__ = ["carve"]
-
 
 def carve(
     metric: Metric, fences: Any = (), *, remove: Iterable[int] = (), mass: Mass | None = None, sharpen: bool = True,

@@ -30,8 +30,6 @@ from ..progress import Bar, progress_bar
 from .graph import Graph
 from .threads import in_parts
 
-__all__ = ["conformal_graph", "first_scales", "repair", "scales_of_density", "solve_scales"]
-
 #: Each sweep both ways looks at one location in `STRIDE` and moves its surroundings by r^GAIN; measured on made-up
 #: and real cities, more sweeps or smaller strides gain less than 1 %.
 SWEEPS, STRIDE, GAIN = 8, 4, 0.5

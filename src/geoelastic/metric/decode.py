@@ -29,11 +29,6 @@ from .graph import Graph
 from .metric import Metric
 from .relief import Relief
 
-__all__ = [
-    "BY_EDGE", "BY_LOCATION", "BY_PAIR", "COUNT", "SPREAD", "WEIGHT", "conformal_within", "decode_metric",
-    "require_manifest", "require_spread",
-]  # fmt: skip
-
 Columns = Mapping[str, npt.NDArray[Any]]
 
 #: Cells of a side and of a grid, and entries of any array.

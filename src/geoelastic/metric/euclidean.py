@@ -16,8 +16,6 @@ from ..mass import Mass
 from .graph import Graph
 from .metric import Metric
 
-__all__ = ["EuclideanMetric", "euclidean_metric"]
-
 #: A complete graph of more locations than this is not written out.
 _MOST_EDGES_OF = 4096
 

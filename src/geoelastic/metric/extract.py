@@ -36,8 +36,6 @@ from .resharpen import resharpened
 from .sharpen import sharpened
 from .threads import in_parts
 
-__all__ = ["extract", "short_locations"]
-
 REVEALS = (
     "Who serves this file learns that somebody asked for this region, and when. "
     "Which region is in use shows in every report: take it by habit, not by where you are, and keep it on the way."

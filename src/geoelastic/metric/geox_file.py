@@ -36,8 +36,6 @@ from ..store.digest import digest
 from .decode import BY_EDGE, BY_LOCATION, BY_PAIR, COUNT, decode_metric, require_manifest
 from .metric import Metric
 
-__all__ = ["MAGIC", "decode_portable", "is_portable", "portable_bytes", "read_portable"]
-
 MAGIC = b"geox\r\n\x1a"
 _PLAIN, _WITH_HEIGHTS, _WITH_PLACES, _WITH_RISES = b"\x01", b"\x02", b"\x03", b"\x04"
 _VERSION = slice(7, 8)

@@ -13,8 +13,6 @@ import numpy.typing as npt
 from .. import _kernels as kernels
 from ..arrays import IndexArray, IntArray, Locked
 
-__all__ = ["Graph"]
-
 
 @dataclass(frozen=True, eq=False)
 class Graph(Locked):

@@ -16,8 +16,6 @@ from ..errors import InputError, require_nonnegative
 from ..store.digest import digest
 from .metric import Metric
 
-__all__ = ["MEASURES", "measure_digest", "output_measure"]
-
 MEASURES = ("mass", "uniform", "mass^GAMMA")
 _TOTAL = 2**31
 

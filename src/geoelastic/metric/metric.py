@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from .part import Parts
     from .relief import Relief
 
-__all__ = ["Metric", "People"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Metric(Locked, Shown):

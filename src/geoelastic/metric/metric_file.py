@@ -23,8 +23,6 @@ from .decode import decode_metric, require_manifest
 from .geox_file import is_portable, read_portable
 from .metric import Metric
 
-__all__ = ["KIND", "load", "metric_from_parts", "metric_to_parts", "save"]
-
 KIND = "metric"
 _COLUMNS = {
     "locations": {

@@ -31,8 +31,6 @@ from ..store.kept import KeptState
 from .graph import Graph
 from .threads import in_parts
 
-__all__ = ["STRATEGIES", "Checkpoint", "PaperState", "build_paper_graph", "candidate_order", "first_state"]
-
 #: How next-by-geodistance walks a ring of cells at equal whole distance: `fourfold` steps four places at a time, so
 #: that opposite directions alternate (S, N, SE, NW, E, W, ...); `opposite` goes to and fro across the ring; `golden`
 #: turns by the golden angle; `sequence` walks it.

@@ -28,8 +28,6 @@ from ..mass import Requirement
 from .measures import output_measure
 from .metric import Metric
 
-__all__ = ["dump_text"]
-
 
 def dump_text(metric: Metric, measure: IntArray | None = None) -> Iterator[str]:
     """The text of a metric and the measure that its reports go by (by default the one it was sharpened for, or its

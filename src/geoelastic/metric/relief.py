@@ -21,8 +21,6 @@ from ..store.digest import digest
 from .graph import Graph
 from .metric import Metric
 
-__all__ = ["Relief", "lowered", "reporting_metric"]
-
 #: What an edge gives up besides the difference of heights, so that heights need not be exact: a 2^7th, and four units.
 SLACK_BITS, SLACK_UNITS = 7, 4
 

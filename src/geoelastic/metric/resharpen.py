@@ -27,8 +27,6 @@ from .metric import Metric
 from .relief import lowered
 from .sharpen import CERTIFY, STEP, Heights, Search, sharpened
 
-__all__ = ["resharpened"]
-
 #: How far heights are found again from what changed, and how far these passes look, in levels.
 LOOK = 8.0
 #: Closer than the first of these heights go to ln S; from the second on they keep what they were off by.

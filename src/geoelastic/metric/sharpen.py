@@ -38,8 +38,6 @@ from .metric import Metric
 from .relief import Relief, lowered
 from .totals import MARGIN_UNITS, Totals, in_walking_order, log_ratio_units, totals_within
 
-__all__ = ["CERTIFY", "STEP", "Heights", "Search", "log_units", "sharpen", "sharpen_kept", "sharpened"]
-
 #: How far the passes look, in levels, before the first that certifies.
 SEARCH = (4.5,) * 5 + (6.0,) * 4
 #: How far a pass that certifies looks; then, at the ends of edges that need it, these.

@@ -16,8 +16,6 @@ from .. import _kernels as kernels
 from ..errors import require_count
 from ..progress import Bar
 
-__all__ = ["in_parts", "worker_count"]
-
 Result = TypeVar("Result")
 
 #: Small enough for a lively progress bar, large enough that a kernel's workspace is worth its allocation.

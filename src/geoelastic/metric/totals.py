@@ -34,8 +34,6 @@ from .graph import Graph
 from .threads import in_parts
 from .weights import WHOLE, make_weights
 
-__all__ = ["MARGIN_UNITS", "Totals", "in_walking_order", "log_ratio_units", "totals_within"]
-
 #: What comparisons give up for rounding, in level units.
 MARGIN_UNITS = 1e-4
 #: Weights are looked up to this distance, 32 levels: at most 2^-46 of the weight at 0.

@@ -18,8 +18,6 @@ from .any_metric import AnyMetric
 from .metric import Metric
 from .threads import in_parts
 
-__all__ = ["verify"]
-
 #: Locations whose whole ball is measured for the statistics of m(B_l)/req(l): one in `PROFILE_ONE_IN`, within these
 #: bounds. The requirement itself is checked at every one.
 PROFILE_ONE_IN, PROFILE_LEAST, PROFILE_MOST = 8, 1000, 4000

@@ -30,8 +30,6 @@ from .relief import Relief
 from .threads import in_parts
 from .weights import WHOLE, make_weights
 
-__all__ = ["check_relief"]
-
 #: How far sums go, in levels; farther for the edges that this does not decide.
 REACHES = (11, 16, 24)
 #: Sums of n terms in double precision are right to n 2^-53; this covers four of them for ten million locations.

@@ -24,8 +24,6 @@ import numpy as np
 from ..arrays import IntArray, read_only
 from ..levels import LEVEL_BITS
 
-__all__ = ["HALF", "WHOLE", "Weights", "make_weights"]
-
 #: exp(-d/2): half of the level pays for the distance to the report, half for the normaliser that differs from place
 #: to place.
 HALF = Fraction(1, 2)

@@ -3,8 +3,9 @@
 
 from .catalogue import CATALOGUE, Catalogue, Region, parse_catalogue, read_catalogue
 from .check_pack import check_pack
-from .make import districts, make_pack
+from .make import district_side_km, districts, make_pack
 
 __all__ = [
-    "CATALOGUE", "Catalogue", "Region", "check_pack", "districts", "make_pack", "parse_catalogue", "read_catalogue",
+    "CATALOGUE", "Catalogue", "Region", "check_pack", "district_side_km", "districts", "make_pack", "parse_catalogue",
+    "read_catalogue",
 ]  # fmt: skip

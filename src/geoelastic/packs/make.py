@@ -4,9 +4,10 @@
 Files come first, then the catalogue that names them, then files that no catalogue names any more go: whoever reads the
 folder at any moment finds what the catalogue says.
 
-A map too large for one download is cut into districts by a rule that knows its size alone: squares of one side, one
-around each point of a lattice of half the side: every place has one in which it is at least a quarter of the side away
-from the border. Nothing in it depends on who lives where or who asks.
+A map too large for one download is cut into districts by a public rule: squares of one side, one around each point of
+a lattice of half the side: every place has one in which it is at least a quarter of the side away from the border. The
+side follows from the map's size and its number of locations, so that a device can hold and check a district, and a
+thinly settled map has larger ones, as its crowds take more room. Nothing in it depends on who asks.
 """
 
 from __future__ import annotations
@@ -39,8 +40,10 @@ from ..store import write_bytes
 from ..store.digest import digest, file_digest
 from .catalogue import CATALOGUE, MOST_DRAWING_BYTES, Catalogue, Region, RegionDrawing, file_name, read_catalogue
 
-#: A map with more locations than this is cut into districts of this side unless it is said otherwise.
-MOST_LOCATIONS, DISTRICT_KM = 100_000, 60.0
+#: A map with more locations than this is cut into districts unless it is said otherwise.
+MOST_LOCATIONS = 100_000
+#: So many locations a district has on average, and sides are whole multiples of this.
+_DISTRICT_LOCATIONS, _GRAIN_KM = 30_000, 10
 _OURS = re.compile(r"[a-z0-9_-]+-[0-9a-f]{12}\.(geox|json)")
 _CORNERS_A_SIDE = 4
 
@@ -114,7 +117,8 @@ def _cuts(maps: Sequence[str], district_km: float | None) -> Iterator[_Cut]:
         if district_km == float("inf") or (district_km is None and metric.n <= MOST_LOCATIONS):
             yield _Cut(region, stem, None, file, None)
             continue
-        for district, area in districts(metric.grid.area, district_km or DISTRICT_KM).items():
+        whole = metric.grid.area
+        for district, area in districts(whole, district_km or district_side_km(whole, metric.n)).items():
             yield _Cut(f"{region}-{district}", f"{stem} {district}", region, file, area)
     if not seen:
         raise InputError("a pack must have at least one map")
@@ -208,6 +212,12 @@ def _outline(area: Area) -> tuple[tuple[float, float], ...]:
     y = np.concatenate([low, t, high, -t]) * area.height_m
     lat, lon = area.to_latlon(x, y)
     return tuple((round(float(a), 5), round(float(b), 5)) for a, b in zip(lat, lon, strict=True))
+
+
+def district_side_km(area: Area, locations: int) -> float:
+    """The side of the districts of a map with so many locations."""
+    side_m = math.sqrt(area.width_m * area.height_m * _DISTRICT_LOCATIONS / locations)
+    return float(max(1, round(side_m / (1000 * _GRAIN_KM))) * _GRAIN_KM)
 
 
 def districts(area: Area, size_km: float) -> dict[str, Area]:

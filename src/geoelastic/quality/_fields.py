@@ -10,8 +10,6 @@ from typing import Any
 
 from ..errors import InputError
 
-__all__ = ["Faults", "Fields"]
-
 
 class Faults:
     """What is wrong with a document, gathered."""

@@ -15,12 +15,9 @@ from ..arrays import FloatArray, IntArray
 from ..errors import InputError
 from ..locations import Grid
 from ..sources.features import Features
-from .cover import Shares, share_features
 from .quality import Quality
 from .recipe import DEFAULT_FLOOR, Hours, Layer, Recipe, open_factor
-from .score import Amounts, apply_cap, apply_prior, apply_sensitive, spread, sum_with_diversity
-
-__all__ = ["FeatureBatch", "as_prior", "assemble", "count_classes", "grid_sum", "most_frequent", "stated_date"]
+from .score import Amounts, Shares, apply_cap, apply_prior, apply_sensitive, share_features, spread, sum_with_diversity
 
 _MOST_CLASSES = 60
 _WHOLE = 1 - 1e-9

@@ -30,8 +30,6 @@ from ..sources.vector import SourceTable, read_vector
 from .assemble import FeatureBatch, as_prior, grid_sum
 from .recipe import Recipe, RecipePrior
 
-__all__ = ["area_of", "check_overlap", "dense_part", "prior_cells", "read_batches", "stated_box", "whole_cells"]
-
 
 def stated_box(recipe: Recipe, map_source: str | None) -> Bounds | None:
     """The box that a source states of itself: an OpenStreetMap file's header, a raster's frame."""

@@ -23,8 +23,6 @@ from ..locations import Grid
 from ..shown import Shown
 from ..store.atomic import writing
 
-__all__ = ["Quality", "is_quality_file", "load_quality", "save_quality"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Quality(Shown):

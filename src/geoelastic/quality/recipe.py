@@ -18,11 +18,6 @@ from ..errors import InputError, MissingExtraError
 from ..sources.features import TagRule
 from ..sources.vector import SourceTable
 
-__all__ = [
-    "DEFAULT_FLOOR", "Cap", "Diversity", "Hours", "Layer", "Match", "Recipe", "RecipePrior", "Sensitive",
-    "open_factor", "parse_moment",
-]  # fmt: skip
-
 #: what stays of the quality where a prior says that nobody goes
 DEFAULT_FLOOR = 0.1
 

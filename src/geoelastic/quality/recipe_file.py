@@ -16,8 +16,6 @@ from ..sources.vector import Condition, SourceTable
 from ._fields import Faults, Fields
 from .recipe import DEFAULT_FLOOR, Cap, Diversity, Hours, Layer, Match, Recipe, RecipePrior, Sensitive, parse_moment
 
-__all__ = ["load_recipe", "recipe_names"]
-
 #: what a layer's `source` is when it reads the OpenStreetMap data that the caller names
 MAP_SOURCE = "map"
 #: Wider than any crowd: a slip of units, not a model.

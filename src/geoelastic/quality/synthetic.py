@@ -30,8 +30,6 @@ from ..errors import InputError, require_choice, require_count, require_positive
 from ..locations import Grid
 from .quality import Quality
 
-__all__ = ["SYNTHETIC_NAMES", "synthetic_quality"]
-
 PARIS = (48.8567, 2.3487)
 _BAND_ROWS = 256
 _PATCH_CELLS = 6

@@ -17,8 +17,6 @@ from ..opening import load
 from ..sources.traces import Trace, read_traces
 from ..store import require_writable, write_bytes
 
-__all__ = ["CROSSING", "crowd_for", "list_request", "suggest_request"]
-
 CROSSING = "Whoever sees the reports sees when you cross a fence, but not where in it you are."
 _KEEP = "Keep this file: a fence drawn anew for the same place narrows it down to where the two overlap."
 

@@ -20,8 +20,6 @@ from ..metric import AnyMetric
 from ..reports.protocols import Mechanism, ReportsLocations, ReportsPlaces, over_a_map
 from ..reports.table_reports import Visits
 
-__all__ = ["MECHANISMS", "account_of", "charge", "charge_file", "choose_laplace", "choose_mechanism", "mechanism_name"]
-
 MECHANISMS = ("elastic", "laplace")
 
 

@@ -23,8 +23,6 @@ from ..sources.traces.table_traces import Track, track_in
 from ..store.atomic import require_writable
 from .named_mechanism import charge_file, choose_mechanism, mechanism_name
 
-__all__ = ["sanitize_request"]
-
 
 def sanitize_request(
     *,

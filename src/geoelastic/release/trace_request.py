@@ -17,8 +17,6 @@ from ..traces import TraceMechanism
 from ..traces.cost_in_words import explain_cost
 from ..traces.trace_files import release_file
 
-__all__ = ["cost_request", "open_traces", "release_request"]
-
 
 def open_traces(
     file: str, *, rate: Fraction | float = Fraction(1, 2), step_minutes: Fraction | float = 10, block_hours: float = 24,

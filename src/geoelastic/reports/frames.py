@@ -12,8 +12,6 @@ from ..arrays import FloatArray
 from ..errors import InputError
 from ..sources.streams import find_place_columns, numbers, point_columns
 
-__all__ = ["FrameView", "open_frame"]
-
 _NOTE = "geoelastic"
 
 

@@ -28,8 +28,6 @@ from ..metric import AnyMetric
 from ..randomness import RandomSource
 from .protocols import Mechanism, ReportsLocations, ReportsPlaces, over_a_map
 
-__all__ = ["POLICIES", "Ground", "LocatedReports", "Placement", "Tally", "as_degrees", "groups"]
-
 POLICIES = ("error", "drop", "snap")
 
 

@@ -18,8 +18,6 @@ from ..randomness import RandomSource
 from ..shown import Card
 from ..sources.streams import KEEP_ALL
 
-__all__ = ["Mechanism", "Reporter", "ReportsLocations", "ReportsPlaces", "over_a_map"]
-
 
 @runtime_checkable
 class ReportsLocations(Protocol):

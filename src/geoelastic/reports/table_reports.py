@@ -19,8 +19,6 @@ from .frames import open_frame
 from .locate import LocatedReports, Placement, Tally, groups
 from .protocols import Mechanism
 
-__all__ = ["Visits", "sanitize_arrays", "sanitize_file", "sanitize_frame"]
-
 #: Rows and bytes that are held at a time, at the least and about.
 _BATCH_ROWS = 1 << 18
 _BATCH_BYTES = 1 << 27

@@ -32,8 +32,6 @@ from .meter import Board, Meter
 from .models import ERRORS, Description, Extracts, Health, Metrics, OnePlace, Problem, Reports, SanitizeRequest
 from .service_page import demo_site_assets, page_assets
 
-__all__ = ["LOCAL_HOSTS", "Settings", "create_app"]
-
 _CODES = {401: "unauthorized", 404: "not_found", 405: "method_not_allowed", 413: "too_large", 503: "busy"}
 _FIELDS = frozenset(["lat", "lon", "metric", "points"])
 #: The names of this machine for itself.
@@ -95,8 +93,8 @@ def create_app(published: Mapping[str, Published], settings: Settings | None = N
     app.state.published, app.state.settings, app.state.meter = dict(published), settings, Meter()
     app.state.board, app.state.place = Board(1), 0  # `run` sets others where several processes answer
     _add_errors(app)
+    _add_sanitize(app)  # routes are tried in this order, and this one is asked for most
     _add_metrics(app)
-    _add_sanitize(app)
     assets = page_assets() | (demo_site_assets() if settings.demo_site else {})
     _add_page(app, assets)
     files = _add_pack(app, settings.pack) if settings.pack is not None else []

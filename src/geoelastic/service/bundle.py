@@ -13,8 +13,6 @@ from pathlib import Path
 
 from ..errors import FileError
 
-__all__ = ["STATIC", "bundle", "client_dir"]
-
 STATIC = Path(__file__).parent / "static"
 _IMPORT = re.compile(r'^import \{[^}]*\} from "([./\w-]+)\.js";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=class|function|async function|const)", re.MULTILINE)

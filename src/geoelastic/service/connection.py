@@ -18,8 +18,6 @@ try:
 except ImportError as error:
     raise MissingExtraError("httptools", "service") from error
 
-__all__ = ["Connection"]
-
 #: Far from the 1,024 open files that a process may have by default.
 MOST_CONNECTIONS = 512
 REQUEST_S, RESPONSE_S = 10.0, 600.0

@@ -19,8 +19,6 @@ from starlette.responses import JSONResponse
 
 from .meter import Meter
 
-__all__ = ["HEALTH", "Guard", "error_response"]
-
 log = logging.getLogger("geoelastic.service")
 
 Message = MutableMapping[str, Any]

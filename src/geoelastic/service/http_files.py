@@ -11,8 +11,6 @@ from starlette.types import Receive, Scope, Send
 
 from .registry import Blob
 
-__all__ = ["send"]
-
 _RANGE = re.compile(r"bytes=([0-9]*)-([0-9]*)")
 #: A number of more digits is beyond the end of any file; and Python would refuse to read one of thousands.
 _DIGITS = 18

@@ -7,10 +7,6 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = [
-    "ERRORS", "Description", "Extracts", "Health", "Metrics", "OnePlace", "Problem", "Reports", "SanitizeRequest",
-]  # fmt: skip
-
 Lat = Annotated[float, Field(ge=-90, le=90, allow_inf_nan=False, strict=True)]
 Lon = Annotated[float, Field(ge=-180, le=180, allow_inf_nan=False, strict=True)]
 

@@ -19,8 +19,6 @@ from ..opening import load
 from ..store import write_bytes
 from .bundle import bundle
 
-__all__ = ["SCRIPT", "make_extract"]
-
 SCRIPT = "geolocation.js"
 
 

@@ -28,8 +28,6 @@ from ..packs import districts
 from ..store.digest import digest
 from ..tiles.tiled_metric import is_tiled
 
-__all__ = ["Blob", "Published", "context_json", "publish"]
-
 #: Extracts are the districts of this side.
 TILE_KM = 20.0
 _KEPT = 64

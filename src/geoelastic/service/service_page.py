@@ -19,8 +19,6 @@ from ..store import write_bytes
 from .bundle import STATIC, bundle
 from .registry import Blob, context_json
 
-__all__ = ["demo_site_assets", "page_assets", "standalone_html", "standalone_page", "write_page"]
-
 _VENDOR = STATIC / "vendor"
 #: What a closed page may use: what is in it, and workers that it makes of that.
 _CLOSED = (

@@ -18,8 +18,6 @@ from .meter import Board
 from .registry import publish
 from .workers import require_workers, run_workers
 
-__all__ = ["make_server", "read_token", "serve"]
-
 TOKEN_VARIABLE = "GEOELASTIC_TOKEN"
 _LOCAL = ("127.0.0.1", "::1", "localhost")
 _EVERYWHERE = ("0.0.0.0", "::")
@@ -76,8 +74,6 @@ def serve(
     published = publish(files, output=output)
     for one in published.values():
         one.warm()
-    gc.collect()
-    gc.freeze()  # what is there now stays: requests need not wait while it is looked through, processes keep sharing it
     own = "address" if host in _EVERYWHERE else f"[{host}]" if ":" in host else host
     hosts = [*LOCAL_HOSTS, own, *allowed_hosts]
     app = create_app(
@@ -91,6 +87,8 @@ def serve(
             demo_site=demo_site,
         ),
     )
+    gc.collect()
+    gc.freeze()  # what is there now stays: requests need not wait while it is looked through, processes keep sharing it
     handler = logging.StreamHandler()
     handler.setFormatter(_Discreet())
     logging.basicConfig(level=logging.INFO, handlers=[handler])

@@ -13,8 +13,6 @@ from typing import Any
 
 from ..errors import InputError
 
-__all__ = ["require_workers", "run_workers"]
-
 #: One that died is made again, but not faster than this.
 _PAUSE_S = 1.0
 

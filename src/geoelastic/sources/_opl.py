@@ -22,11 +22,6 @@ import pyarrow.csv
 from .._kernels import parse_lines
 from ..arrays import BoolArray, FloatArray, IntArray
 
-__all__ = [
-    "LOCATED", "NODE", "RELATION", "WAY", "Columns", "Located", "degrees", "located", "newest_change", "numbers",
-    "objects", "references", "tag_sets", "tags_of",
-]  # fmt: skip
-
 NODE, WAY, RELATION = "NODE", "WAY", "RELATION"
 #: how libosmium writes what `located` reads
 LOCATED = "opl,add_metadata=timestamp,locations_on_ways=true"

@@ -24,8 +24,6 @@ from ..progress import Bar
 from ._opl import NODE, RELATION, WAY, degrees, numbers, objects, references, tag_sets, tags_of
 from .features import Bounds
 
-__all__ = ["FileSurvey", "Found", "Sides", "UnsortedError", "apart", "sides_of"]
-
 #: relations that are areas
 _AREA_TYPES = ("multipolygon", "boundary")
 #: all sides at once: what things have in common of which there are none

@@ -24,8 +24,6 @@ from ..errors import FileError, InputError, require_choice, require_path
 from .streams import KEEP_ALL, numbers, open_stream, usual_column
 from .streams.plumbing import ByteSource
 
-__all__ = ["FORMATS", "Checkins", "read_checkins"]
-
 FORMATS = ("auto", "snap", "foursquare", "table")
 #: SNAP: Cho, Myers, Leskovec, KDD 2011.  Foursquare: Yang et al., TSMC 2015 (dataset_TSMC2014_NYC.txt, _TKY.txt).
 _COLUMNS = {

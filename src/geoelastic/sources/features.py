@@ -16,18 +16,6 @@ import shapely
 from .._kernels import simple_rings
 from ..arrays import BoolArray, FloatArray, IntArray
 
-__all__ = [
-    "Areas",
-    "Bounds",
-    "Features",
-    "Geometries",
-    "TagRule",
-    "boxes_touch",
-    "in_bounds",
-    "polygons_only",
-    "ranges",
-]
-
 
 @dataclass(frozen=True)
 class TagRule:

@@ -23,8 +23,6 @@ from ._survey import FileSurvey, Found, UnsortedError
 from .features import Bounds, Features, TagRule
 from .osm_passes import OsmPasses, load_osmium
 
-__all__ = ["ODBL", "OSM_SUFFIXES", "location_storage", "osm_box", "read_osm", "readable"]
-
 OSM_SUFFIXES = (".osm.pbf", ".pbf", ".osm", ".osm.bz2", ".osm.gz", ".opl", ".osm.opl")
 ODBL = "© OpenStreetMap contributors, ODbL 1.0"
 #: from this size of file on, node locations of a whole file go to a temporary file instead of memory

@@ -21,11 +21,8 @@ import shapely
 
 from ..errors import FileError, MissingExtraError
 from ..progress import Bar
-from ._collect import Collector
+from ._collect import EDGE_PART, Collector, Objects
 from ._opl import LOCATED
-from .osm_objects import EDGE_PART, Objects
-
-__all__ = ["BROKEN", "NOT_AREA", "OsmPasses", "closed_area", "load_osmium"]
 
 NOT_AREA = "a relation that is not an area"
 BROKEN = "a multipolygon that is cut by the extract's edge or broken"

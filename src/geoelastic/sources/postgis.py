@@ -16,8 +16,6 @@ from ._collect import Collector
 from .features import Bounds, Features, TagRule
 from .osm import ODBL
 
-__all__ = ["is_postgres", "read_postgis"]
-
 _CONNECT_SECONDS = 15
 _FETCH_ROWS = 20_000
 

@@ -17,8 +17,6 @@ from ..arrays import FloatArray
 from ..errors import FileError, InputError, MissingExtraError, require_choice
 from .features import Areas, Bounds, Features
 
-__all__ = ["RASTER_SUFFIXES", "raster_box", "read_raster"]
-
 RASTER_SUFFIXES = (".tif", ".tiff", ".vrt")
 
 

@@ -27,8 +27,6 @@ from .streams.geojsonfile import read_features
 from .streams.plumbing import ByteSource, way_to_degrees
 from .streams.textfile import read_head
 
-__all__ = ["TABLE_SUFFIXES", "Table", "read_table"]
-
 _TEXT, _GEOJSON = (".csv", ".tsv", ".txt"), (".geojson", ".json", ".geojsonl", ".ndjson")
 _PARQUET, _VECTOR = (".parquet", ".geoparquet", ".pq"), (".gpkg", ".shp", ".shz", ".fgb")
 TABLE_SUFFIXES = (

@@ -16,8 +16,6 @@ from ..errors import InputError, require_positive
 from .features import Areas, Bounds, Features, Geometries, boxes_touch, in_bounds, polygons_only
 from .tables import Table, read_table
 
-__all__ = ["Condition", "SourceTable", "read_vector"]
-
 
 @dataclass(frozen=True)
 class Condition:

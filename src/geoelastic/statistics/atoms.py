@@ -18,8 +18,6 @@ from ..store.digest import digest
 from .information import sums
 from .zones import LARGEST_PIECE, Zones, leaf_zones
 
-__all__ = ["FINE_ATOMS", "Atoms", "entries_of", "make_atoms"]
-
 #: Atoms besides the zones themselves: enough to follow what is inside a zone of some kilometres.
 FINE_ATOMS = 1500
 
@@ -39,13 +37,13 @@ class Atoms:
     cell_atom: IntArray
     cell_share: FloatArray
 
-    @property
-    def n(self) -> int:
-        return int(self.zone.size)
-
     def by_zone(self, values: FloatArray) -> FloatArray:
         """Sums over the atoms of each zone, and of elsewhere in the last entry."""
         return np.asarray(np.bincount(np.where(self.zone < 0, self.zones.n, self.zone), values, self.zones.n + 1))
+
+    @property
+    def n(self) -> int:
+        return int(self.zone.size)
 
     @cached_property
     def digest(self) -> str:

@@ -14,8 +14,6 @@ from .counted_reports import counted_reports
 from .estimate import Estimate, Survey, fitted
 from .reports import read_reports
 
-__all__ = ["Change", "compare", "estimate_periods"]
-
 
 @dataclass(frozen=True, eq=False)
 class Change:

@@ -17,8 +17,6 @@ from ..arrays import FloatArray, IntArray
 from ..errors import InputError
 from .information import sums
 
-__all__ = ["FOLDS", "CountedReports", "Reporters", "count_reports", "counted_reports"]
-
 #: Parts into which people are divided, each left out once.
 FOLDS = 5
 _RESAMPLES = 1000

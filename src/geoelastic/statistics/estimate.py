@@ -30,8 +30,6 @@ from .reports import ReadReports, report_batches
 from .scales import Fit, Scales, make_scales, scaled_fit
 from .zones import Zones, make_zones
 
-__all__ = ["Estimate", "Groups", "Survey", "estimate", "prepare"]
-
 _METHODS = ("fisher", "robust", "bootstrap")
 
 

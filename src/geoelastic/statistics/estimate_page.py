@@ -12,8 +12,6 @@ from ..figures.page import report_page
 from .estimate import Estimate
 from .estimate_pictures import estimate_pictures
 
-__all__ = ["estimate_page", "short_name"]
-
 #: Groups of zones in the page's table, the largest first.
 _ROWS = 40
 

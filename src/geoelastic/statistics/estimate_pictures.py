@@ -9,8 +9,6 @@ from ..arrays import FloatArray
 from ..figures.picture import Picture
 from .estimate import Estimate
 
-__all__ = ["estimate_pictures"]
-
 
 def estimate_pictures(estimate: Estimate, truth: FloatArray | None = None) -> list[Picture]:
     """Raw histogram, best guess, width of the interval, and the truth if it is known: shares per square kilometre."""

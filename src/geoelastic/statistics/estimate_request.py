@@ -20,8 +20,6 @@ from .plan import Plan, plan
 from .reports import read_reports
 from .zones import Zones
 
-__all__ = ["estimate_files", "plan_file"]
-
 
 def _survey(file: str, zones: str, measure: str, **options: Any) -> Survey:
     mechanism = load_mechanism(file) if is_portable(file) else ElasticMechanism(load(file), output=measure)

@@ -19,8 +19,6 @@ from .estimate import Survey
 from .maximum import MOST_STEPS, out_of_patience
 from .reports import read_reports
 
-__all__ = ["Flows", "estimate_flows"]
-
 _MOST_ZONES = 400
 
 

@@ -16,8 +16,6 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 
-__all__ = ["LinearEstimator", "covariance_of", "grouped", "information_of", "linear_estimator", "merge_zones", "sums"]
-
 #: Zones are merged until the standard error of each group is at most this part of its public share.
 PRECISION = 0.25
 

@@ -15,8 +15,6 @@ from ..mechanism.laplace import PlanarLaplace
 from .atoms import Atoms
 from .model import LARGE, MOST_ENTRIES, ReportModel
 
-__all__ = ["laplace_model"]
-
 _BINS_PER_ERROR = 8
 _MOST_BINS = 40_000
 #: Places on each axis over which a density is averaged.

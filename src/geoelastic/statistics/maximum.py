@@ -12,8 +12,6 @@ import numpy as np
 
 from ..arrays import FloatArray
 
-__all__ = ["MOST_STEPS", "expectation_maximisation", "log_likelihood", "out_of_patience"]
-
 MOST_STEPS = 2000
 #: A search for the best number of steps ends when the likelihood of what was left out has not risen for this share of
 #: the steps so far, and at least so many.

@@ -30,8 +30,6 @@ from ..reports.protocols import Mechanism
 from ..store.digest import digest
 from .atoms import Atoms, entries_of
 
-__all__ = ["LARGE", "MOST_ENTRIES", "Law", "ReportModel", "law_of", "report_model"]
-
 #: A matrix has at most so many entries (0.4 GB): beyond it, reports that lie together are counted together.
 MOST_ENTRIES = 100_000_000
 #: Beyond so many, single precision is enough: reports are far fewer than 10^7.

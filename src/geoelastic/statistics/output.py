@@ -20,8 +20,6 @@ from .estimate import Estimate
 from .estimate_page import estimate_page
 from .estimate_pictures import estimate_pictures
 
-__all__ = ["OUTPUT_KINDS", "estimate_rows", "require_output", "save_estimate"]
-
 OUTPUT_KINDS = (".csv", ".geojson", ".parquet", ".tif", ".png", ".html")
 
 

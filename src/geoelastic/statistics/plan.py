@@ -12,8 +12,6 @@ from ..errors import require_positive
 from .estimate import Survey
 from .information import covariance_of, grouped, linear_estimator, merge_zones
 
-__all__ = ["Plan", "plan"]
-
 
 @dataclass(frozen=True, eq=False)
 class Plan:

@@ -15,8 +15,6 @@ from ..arrays import FloatArray, IntArray
 from ..errors import InputError
 from ..sources.streams import KEEP_ALL, open_stream
 
-__all__ = ["ReadReports", "read_reports", "report_batches"]
-
 Columns = tuple[npt.NDArray[Any] | None, npt.NDArray[Any] | None]
 
 

@@ -23,8 +23,6 @@ from .atoms import Atoms
 from .information import sums
 from .model import LARGE
 
-__all__ = ["Fit", "Scales", "Tree", "make_scales", "scaled_fit"]
-
 #: People whom the guess counts for at the first division, the most first.
 STRENGTHS = (30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03)
 #: Shifts of the trees, as parts of the map: no two share a border at any scale.

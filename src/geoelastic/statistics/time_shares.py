@@ -27,8 +27,6 @@ from .estimate import Estimate, fitted, prepare
 from .model import Law
 from .reports import ReadReports
 
-__all__ = ["estimate_time"]
-
 #: Ticks of the models of stays: each stay goes by the nearest, as a ratio.
 _LENGTHS = tuple(2**k for k in range(12))
 

@@ -23,8 +23,6 @@ from ..locations import Grid
 from ..metric import AnyMetric
 from ..store.digest import digest
 
-__all__ = ["Zones", "grid_zones", "h3_zones", "leaf_zones", "make_zones", "polygon_zones"]
-
 _KINDS = "'grid:METRES', 'leaves:COUNT', 'h3:RESOLUTION', a GeoJSON file or a list of polygons"
 #: A square is cut in four if it holds more than this many times its part.
 LARGEST_PIECE = 2.0

@@ -23,8 +23,6 @@ try:
 except ImportError:  # no POSIX locks: nothing is known about other writers, so nothing of theirs is removed
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["require_writable", "write_bytes", "writing"]
-
 _PREFIX, _SUFFIX = ".geoelastic-", ".tmp"
 
 

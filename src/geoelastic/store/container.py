@@ -30,8 +30,6 @@ from . import schema
 from .atomic import write_bytes
 from .digest import digest
 
-__all__ = ["FORMAT_VERSION", "container_bytes", "read_container", "require_room", "table_of", "write_container"]
-
 FORMAT_VERSION = 1
 _MANIFEST = "manifest.json"
 _DIGEST_LENGTH = 64

@@ -20,8 +20,6 @@ import numpy.typing as npt
 
 from ..errors import FileError
 
-__all__ = ["Digest", "columns_digest", "digest", "file_digest"]
-
 
 class Digest:
     """A digest of parts that come one by one."""

@@ -18,8 +18,6 @@ from ..errors import FileError
 from .container import read_container, write_container
 from .digest import digest
 
-__all__ = ["KeptState", "kept", "kept_name"]
-
 T = TypeVar("T")
 
 

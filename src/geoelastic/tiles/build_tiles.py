@@ -42,8 +42,6 @@ from .tiled_metric import TiledMetric, open_tiles
 from .tiling import MARGIN_CELLS, Box, TilePlan
 from .whole_graph import find_heights, raise_edges
 
-__all__ = ["DEFAULT_TILE", "build_tiles", "make_tile_plan", "put_map"]
-
 DEFAULT_TILE = 512
 #: Secrets this far beyond a tile (in radii of the disc that l_top asks for) take part in its solution; and the window
 #: is wide enough for their balls, which are not quite discs.

@@ -41,8 +41,6 @@ from .tiling import Box
 from .whole_graph import told_of, whole_metric
 from .window import Window, box_grid, read_cells, slopes
 
-__all__ = ["carve_tiles"]
-
 #: Where a tile has no edge, as steep as a manifest may say.
 _STEEP = 1e18
 

@@ -22,8 +22,6 @@ from .window import box_grid, place_of
 if TYPE_CHECKING:
     from .tiled_metric import TiledMetric
 
-__all__ = ["box_around", "cut_part"]
-
 
 def cut_part(metric: TiledMetric, box: Box) -> Metric:
     """The locations of a box (cut at multiples of 64 cells) and the paths among them, as a metric that is not

@@ -15,8 +15,6 @@ from ..mass.requirement import MAX_LEVEL
 from ..metric.decode import BY_LOCATION, BY_PAIR, LEAST_METRES, MASS, METRES, _require_requirement
 from ..store import schema
 
-__all__ = ["require_content", "require_table"]
-
 #: Cells of a side of a map in tiles, and tiles.
 SIDE, TILES = 2**17, 2**16
 _MEASURE = 2**31

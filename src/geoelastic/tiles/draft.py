@@ -21,8 +21,6 @@ from .tiled_metric import TiledMetric
 from .tiling import Box, Tiling
 from .window import box_grid, fence_of, later_arcs
 
-__all__ = ["Draft", "numbered", "put_table", "with_region"]
-
 
 class Draft(CachedStore):
     """A store with tables of its own, in memory, over another that stays as it is."""

@@ -17,8 +17,6 @@ import numpy as np
 
 from ..errors import CheckError, MissingExtraError, require_count
 
-__all__ = ["DaskEngine", "Engine", "InlineEngine", "Job"]
-
 Summary = dict[str, Any]
 #: A task is tried again on another worker when its worker dies; one that kills this many workers is at fault itself.
 _LIVES = 8

@@ -27,11 +27,6 @@ from .decode_tiles import require_content
 from .parts import BLOCK_CELLS
 from .store import TileStore
 
-__all__ = [
-    "FOLDERS", "FORMAT_VERSION", "KINDS", "MANIFEST", "files_of", "read_context_file", "read_manifest",
-    "write_context_file", "write_manifest",
-]  # fmt: skip
-
 FORMAT, FORMAT_VERSION, MANIFEST = "geoelastic tiles", 3, "manifest.json"
 #: What a tile names in the manifest, and the folder where that lies.
 KINDS = {"tile": "tiles", "edges": "edges", "rises": "rises", "heights": "heights"}

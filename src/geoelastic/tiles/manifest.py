@@ -19,8 +19,6 @@ from .window import fence_of, later_arcs, place_of, tile_leaves
 if TYPE_CHECKING:
     from .build_tiles import Run
 
-__all__ = ["blocks_told", "make_manifest", "measures_told", "tidy_stages"]
-
 
 def make_manifest(
     run: Run, info: dict[str, Any], margins: dict[int, int], update: dict[str, Any] | None,

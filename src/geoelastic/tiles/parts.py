@@ -29,8 +29,6 @@ from .window import fence_of, misfit, place_of
 if TYPE_CHECKING:
     from .tiled_metric import TiledMetric
 
-__all__ = ["BLOCK_CELLS", "TiledParts", "half_cells", "measure_units", "tile_weights"]
-
 #: The manifest tells how much of an output measure lies in each square of this many cells, a multiple of the largest
 #: location: enough to bound what lies in tiles that are not opened.
 BLOCK_CELLS = 128

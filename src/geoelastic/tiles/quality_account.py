@@ -15,12 +15,10 @@ import numpy as np
 from ..arrays import FloatArray, IntArray
 from ..locations import Grid
 from ..quality.assemble import FeatureBatch, count_classes, most_frequent, stated_date
-from ..quality.cover import share_features
 from ..quality.recipe import Recipe
+from ..quality.score import share_features
 from ..sources.features import Features
 from .tiling import Tiling
-
-__all__ = ["account_of_part", "account_of_whole"]
 
 _WHOLE = 1 - 1e-9
 

@@ -29,8 +29,6 @@ from .store import TileStore
 from .tiling import Tiling
 from .window import box_grid
 
-__all__ = ["PART_CELLS", "goes_by_parts", "quality_in_parts", "read_part"]
-
 PART_CELLS = 2048
 
 

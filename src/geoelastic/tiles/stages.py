@@ -53,8 +53,6 @@ from .window import (
     tile_leaves,
 )
 
-__all__ = ["check", "lay_out", "link", "linked", "pace_of", "put_cells", "redraw", "solve", "stitch"]
-
 Spec = dict[str, Any]
 
 #: Bits of `met_flags`.

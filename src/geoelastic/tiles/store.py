@@ -27,8 +27,6 @@ from ..store.container import require_room
 from ..store.digest import columns_digest
 from .decode_tiles import require_table
 
-__all__ = ["CachedStore", "TileStore"]
-
 Columns = dict[str, npt.NDArray[Any]]
 _META = b"geoelastic"
 

@@ -22,7 +22,6 @@ from ..arrays import BoolArray, ByteArray, IndexArray, IntArray
 from ..context import Context
 from ..errors import FrameError, InputError
 from ..levels import units_to_mass
-from ..locations import Grid
 from ..mass import Mass
 from ..metric.measures import measure_digest, output_measure
 from ..metric.metric import Metric, People, frame_message, require_location
@@ -32,7 +31,7 @@ from .cut import box_around, cut_part
 from .folder import files_of, read_context_file, read_manifest, write_manifest
 from .parts import TiledParts
 from .store import CachedStore, Columns, TileStore
-from .tiling import MARGIN_CELLS, Box, TilePlan, Tiling
+from .tiling import MARGIN_CELLS, Box, TilePlan
 from .whole_graph import whole_metric
 from .whole_map import AllOfIt
 from .window import (
@@ -46,8 +45,6 @@ from .window import (
     read_window,
     tile_leaves,
 )
-
-__all__ = ["TiledMetric", "is_tiled", "open_tiles"]
 
 #: Tiles whose locations are kept at hand.
 _TILES_KEPT = 64
@@ -83,6 +80,7 @@ class TiledMetric(AllOfIt):
     def __init__(self, store: CachedStore, content: dict[str, Any]) -> None:
         self.store, self.content = store, content
         self.plan = TilePlan.from_dict(content["plan"])
+        self.n, self.grid, self.tiling = int(content["n"]), self.plan.grid, self.plan.tiling
         self.requirement = self.plan.make_requirement()
         self.l_from, self.l_top, self.frame_cells = self.plan.l_from, self.plan.l_top, self.plan.frame_cells
         self.certificate: dict[str, Any] = content["certificate"]
@@ -96,19 +94,6 @@ class TiledMetric(AllOfIt):
         more = f", {fences} fence{'s' if fences > 1 else ''}" if fences else ""
         more += ", sharpened" if self.relief is not None else ""
         return f"TiledMetric({self.store.root!r}, n={self.n}, tiles={self.tiling.n}{more})"
-
-    @property
-    def n(self) -> int:
-        """The number of locations."""
-        return int(self.content["n"])
-
-    @property
-    def grid(self) -> Grid:
-        return self.plan.grid
-
-    @property
-    def tiling(self) -> Tiling:
-        return self.plan.tiling
 
     @cached_property
     def first(self) -> IntArray:

@@ -30,8 +30,6 @@ from ..mass import Requirement, requirement_from_dict
 from ..metric.ascent import upper_part
 from ..metric.build import DEFAULT_L_FROM, LEAF_SHARE, MAX_LEAF_CELLS
 
-__all__ = ["Box", "TilePlan", "Tiling", "require_tile"]
-
 #: Whether a square becomes a location is decided by squares at most 2 + 4 + ... + 64 = 126 cells away, and neighbours
 #: are at most two locations apart: within this many cells of a tile lies all that its locations depend on.
 MARGIN_CELLS = 2 * MAX_LEAF_CELLS

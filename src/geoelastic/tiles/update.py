@@ -23,8 +23,6 @@ from .store import TileStore
 from .tiled_metric import TiledMetric, open_tiles
 from .window import read_cells
 
-__all__ = ["mass_as_before", "update_tiles"]
-
 
 def mass_as_before(metric: TiledMetric, quality: Quality) -> Mass:
     """The mass of a newer quality with the a and b of a metric, so that what did not change has the same mass."""

@@ -40,8 +40,6 @@ from .window import (
     slopes,
 )
 
-__all__ = ["OUTPUT", "find_heights", "raise_edges", "told_of", "whole_metric"]
-
 #: The measure that heights are found for: that of reports, unless another is asked for.
 OUTPUT = "mass"
 

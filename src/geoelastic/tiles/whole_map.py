@@ -10,8 +10,6 @@ from ..locations import Locations
 from ..metric.graph import Graph
 from ..metric.metric import Metric
 
-__all__ = ["AllOfIt"]
-
 
 class _OfWhole:
     """What the map in one piece has under the same name."""

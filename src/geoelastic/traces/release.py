@@ -115,8 +115,8 @@ def jump_measure(
 class Release(Locked):
     """One released location a tick of the public clock, and a cell of it as a place.
 
-    `fence`: the number of the fence at ticks spent in one (0: none); fenced ticks cost nothing. `outside_steps`: the
-    ticks that are paid for. `seeded`: made for research with a seed, which protects nobody.
+    `fence`: the number of the fence at ticks spent in one (0: none); fenced ticks cost nothing. `seeded`: made for
+    research with a seed, which protects nobody.
     """
 
     user: str
@@ -127,9 +127,6 @@ class Release(Locked):
     fence: IntArray
     seeded: bool = False
 
-    def __len__(self) -> int:
-        return int(self.location.size)
-
     @property
     def paid_hours(self) -> float:
         """Hours outside fences: what the release is charged for."""
@@ -139,6 +136,9 @@ class Release(Locked):
     def moves(self) -> int:
         """How often the released place changes."""
         return int((self.location[1:] != self.location[:-1]).sum())
+
+    def __len__(self) -> int:
+        return int(self.location.size)
 
 
 def habit_of(past: Habit | Release | Iterable[Release] | None) -> Habit:

@@ -20,11 +20,6 @@ import pyarrow as pa
 from ...arrays import FloatArray
 from ...errors import InputError
 
-__all__ = [
-    "KEEP_ALL", "SEEDED_COLUMN", "Batch", "Layout", "find_place_columns", "numbers", "row_batches", "tells_place",
-    "usual_column",
-]  # fmt: skip
-
 #: Given as a name to keep: keep every column.
 KEEP_ALL = "*"
 

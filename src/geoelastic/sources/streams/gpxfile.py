@@ -15,8 +15,6 @@ from ...errors import FileError, InputError
 from .columns import SEEDED_COLUMN, Batch, Layout, row_batches, usual_column
 from .plumbing import DocumentReader, decimals, open_write
 
-__all__ = ["GpxReader", "GpxWriter"]
-
 _POINTS = {"wpt": "waypoint", "rtept": "route", "trkpt": "track"}
 _STRUCTURE = frozenset(["gpx", "trk", "trkseg", "rte", *_POINTS])
 _REST = pa.schema([("kind", pa.string()), ("line", pa.int64()), ("segment", pa.int64()), ("time", pa.string())])

@@ -22,8 +22,6 @@ from ...errors import FileError, GeoelasticError, InputError
 from .columns import Batch, Layout, find_place_columns, numbers, tells_place
 from .plumbing import DEGREE_DECIMALS, way_to_degrees
 
-__all__ = ["ParquetReader", "ParquetWriter", "point_columns"]
-
 _BATCH_ROWS = 1 << 16
 
 

@@ -17,8 +17,6 @@ from ...arrays import FloatArray
 from ...errors import FileError, InputError
 from .columns import Layout
 
-__all__ = ["DEGREE_DECIMALS", "ByteSource", "DocumentReader", "decimals", "open_write", "way_to_degrees"]
-
 #: Decimals of a degree in what is written: about a centimetre.
 DEGREE_DECIMALS = 7
 

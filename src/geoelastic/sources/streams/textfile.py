@@ -16,8 +16,6 @@ from ...errors import FileError, InputError
 from .columns import KEEP_ALL, Batch, Layout, find_place_columns, numbers, tells_place
 from .plumbing import ByteSource, decimals, open_write
 
-__all__ = ["CsvReader", "CsvWriter", "read_head"]
-
 _BLOCK_BYTES = 1 << 22
 _HEAD_BYTES = 1 << 20
 _TIME = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d([.,]\d+)?)?(Z|[+-]\d\d:?\d\d)?)?")

@@ -27,8 +27,6 @@ from .columns import Batch, Layout, tells_place
 from .parquetfile import point_columns
 from .plumbing import DEGREE_DECIMALS, way_to_degrees
 
-__all__ = ["VECTOR_SUFFIXES", "VectorReader", "VectorWriter"]
-
 _BATCH_ROWS = 1 << 16
 #: The driver of each suffix and how its files begin: GDAL would open a file of any kind under any name, also one that
 #: points to others.

@@ -12,8 +12,6 @@ from typing import Any, TextIO
 from ...errors import InputError
 from .record import Fix, parse_time
 
-__all__ = ["read_json", "read_plt", "read_rec"]
-
 #: Fixes from cell towers alone can be kilometres off and would move the places found.
 _MAX_ACCURACY_M = 500.0
 #: GeoLife's user guide: six lines that are of no use, then one fix a line, times in GMT.

@@ -14,8 +14,6 @@ import numpy.typing as npt
 from ...arrays import BoolArray, FloatArray, read_only
 from ...errors import InputError
 
-__all__ = ["EARTH_RADIUS_M", "Fix", "Trace", "clean_trace", "haversine_m", "parse_time"]
-
 #: Mean radius of the Earth (IUGG); distances between fixes need no better figure.
 EARTH_RADIUS_M = 6_371_008.8
 #: Faster than any airliner over the ground (1,240 km/h, in a jet stream): a fix this far off on both sides is an error.

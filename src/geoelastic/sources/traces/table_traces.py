@@ -17,8 +17,6 @@ from ...errors import InputError
 from ..streams import KEEP_ALL, find_place_columns, open_stream, usual_column
 from .record import Fix, parse_time
 
-__all__ = ["Track", "frame_fixes", "read_table_traces", "track_in"]
-
 #: A track has so many points, half of which follow the one before within so many seconds. Half an hour: a phone that
 #: notes its place every quarter of an hour has 30 points of a night at home, and nobody checks in as often as that.
 _FEWEST, _GAP_S = 20, 1800.0
