@@ -26,8 +26,6 @@ from ..levels import UNREACHABLE
 from .graph import Graph
 from .measures import measure_digest
 
-__all__ = ["Blocks", "OnePart", "Part", "Parts", "distances_to", "require_reach"]
-
 
 @dataclass(frozen=True, eq=False)
 class Blocks:

@@ -21,11 +21,6 @@ from ..locations import Grid
 from ..sources.features import Areas, Features
 from .recipe import Cap, Diversity, Sensitive
 
-__all__ = [
-    "Amounts", "Shares", "apply_cap", "apply_prior", "apply_sensitive", "hill_numbers", "share_features", "spread",
-    "sum_with_diversity",
-]  # fmt: skip
-
 
 @dataclass(frozen=True, eq=False)
 class Amounts:

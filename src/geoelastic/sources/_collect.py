@@ -17,8 +17,6 @@ from ..arrays import BoolArray, FloatArray, IntArray
 from ._opl import Located, located, tag_sets
 from .features import Areas, Bounds, Features, TagRule, in_bounds, polygons_only, ranges
 
-__all__ = ["BAD_OUTLINE", "EDGE_LOST", "EDGE_PART", "OPEN_WAY", "Collector", "Objects", "parse_levels"]
-
 BAD_OUTLINE = "an outline that crosses itself or encloses nothing"
 _CHUNK = 20_000
 

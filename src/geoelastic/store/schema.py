@@ -22,8 +22,6 @@ import numpy.typing as npt
 from ..arrays import IntArray
 from ..errors import FileError
 
-__all__ = ["closed", "flag", "listed", "number", "parse_json", "text", "whole", "wholes", "within"]
-
 #: Bytes, nesting and characters of a number that a header or a manifest may have.
 JSON_BYTES, JSON_DEPTH, JSON_DIGITS = 2**20, 32, 32
 #: Characters of a string, counted as UTF-16 does, since that is what JavaScript counts.

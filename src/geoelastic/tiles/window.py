@@ -18,11 +18,6 @@ from ..metric.graph import Graph
 from .store import Columns, TileStore
 from .tiling import Box, TilePlan, Tiling
 
-__all__ = [
-    "Files", "Window", "between", "box_grid", "fence_of", "graph_of", "later_arcs", "misfit", "pack_rows", "place_of",
-    "read_cells", "read_columns", "read_rises", "read_scales", "read_window", "slopes", "tile_leaves", "unpack_rows",
-]  # fmt: skip
-
 #: Files by tile number.
 Files = Mapping[int, str]
 
