@@ -296,7 +296,7 @@ def test_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_client() -> None:
     rows = client.run(side=60, reports=150)["rows"]
-    assert [row["unit"] for row in rows] == ["", "s", "s", "/s", "/s", "/s"]
+    assert [row["unit"] for row in rows] == ["s"] * 4 + ["/s"] * 3
     assert all(row["value"] > 0 for row in rows)
     assert rows[2]["value"] < rows[1]["value"], "what was prepared is there sooner"
     assert [line[1] for line in client.summary(rows)] == ["<= 0.5", "<= 0.5", ">= 1000", ">= 1000"]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any
 
 from ..area import Area
 from ..errors import InputError, require_path, require_positive
@@ -25,14 +25,6 @@ from .recipe_file import load_recipe
 from .synthetic import synthetic_quality
 
 DEFAULT_CELL_M = 100.0
-
-
-class MapOptions(TypedDict, total=False):
-    """What a quality from OpenStreetMap can be asked besides its area and its recipe; see `quality_from_source`."""
-
-    at: str | dt.datetime | None
-    prior: Any
-    progress: bool
 
 
 def quality_from_source(
@@ -107,16 +99,19 @@ def quality_from_osm(
     area: Area | None = None,
     cell_m: float | None = None,
     recipe: str | Path | Recipe | None = None,
-    **options: Unpack[MapOptions],
+    *,
+    at: str | dt.datetime | None = None,
+    prior: Any = None,
+    progress: bool = False,
 ) -> Quality:
     """q(x) from an OpenStreetMap file; without an `area`, over the box that the file states.
 
-    Options: `at`, `prior`, `progress`, as of `quality_from_source`.
+    `at` and `prior` as of `quality_from_source`.
     """
     require_path("path", path)
     if not str(path).lower().endswith(OSM_SUFFIXES):
         raise InputError(f"'path' must end with one of {', '.join(OSM_SUFFIXES)}, got {Path(path).name!r}")
-    return quality_from_source(path, area, cell_m, recipe, **options)
+    return quality_from_source(path, area, cell_m, recipe, at=at, prior=prior, progress=progress)
 
 
 def quality_from_postgis(
@@ -124,12 +119,15 @@ def quality_from_postgis(
     area: Area | None = None,
     cell_m: float | None = None,
     recipe: str | Path | Recipe | None = None,
-    **options: Unpack[MapOptions],
+    *,
+    at: str | dt.datetime | None = None,
+    prior: Any = None,
+    progress: bool = False,
 ) -> Quality:
-    """q(x) from a database that osm2pgsql filled (default schema); options as of `quality_from_osm`."""
+    """q(x) from a database that osm2pgsql filled (default schema); `at` and `prior` as of `quality_from_source`."""
     if not is_postgres(str(dsn)):
         raise InputError("'dsn' must begin with postgresql://")
-    return quality_from_source(dsn, area, cell_m, recipe, **options)
+    return quality_from_source(dsn, area, cell_m, recipe, at=at, prior=prior, progress=progress)
 
 
 def quality_from_points(
