@@ -38,10 +38,12 @@ _MARKS = """performance.getEntriesByType("mark").map(({ name, startTime }) => [n
 
 
 def built() -> bool:
-    """Build the extension; whether it can be run here."""
-    if shutil.which("chromium") is None or shutil.which("node") is None or not EXTENSION.is_dir():
+    """Build the extension, for which npm's tools are fetched once; whether it can be run here."""
+    if None in map(shutil.which, ("chromium", "node", "npm")) or not EXTENSION.is_dir():
         return False
-    subprocess.run(["node", "build.mjs"], cwd=EXTENSION, check=True, capture_output=True, timeout=120)
+    fetch = [] if (EXTENSION / "node_modules").is_dir() else [["npm", "ci", "--ignore-scripts", "--no-audit"]]
+    for command in [*fetch, ["node", "build.mjs"]]:
+        subprocess.run(command, cwd=EXTENSION, check=True, capture_output=True, timeout=300)
     return True
 
 
