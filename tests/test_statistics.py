@@ -21,7 +21,7 @@ from geoelastic.statistics.counted_reports import count_reports, counted_reports
 from geoelastic.statistics.information import covariance_of, grouped, information_of, linear_estimator, merge_zones
 from geoelastic.statistics.maximum import expectation_maximisation, log_likelihood
 from geoelastic.statistics.reports import ReadReports, report_batches
-from geoelastic.statistics.scales import Tree, make_scales
+from geoelastic.statistics.scales import STRENGTHS, Tree, make_scales, strongest
 from geoelastic.statistics.zones import grid_zones, make_zones, polygon_zones
 from maps import JIT, PARIS, small_mass
 
@@ -169,6 +169,28 @@ def test_posterior_under_a_tree_never_falls_and_ends_at_its_maximum(tree: Tree, 
         lambda s: -posterior(np.exp(s) / np.exp(s).sum()), np.log(guess), options={"maxiter": 3000, "gtol": 1e-6}
     )
     assert before == pytest.approx(-best.fun, abs=1e-3)
+
+
+def test_the_strongest_prior_is_taken_that_chance_may_have_put_behind() -> None:
+    """The slow way writes down every person: the mean difference to the best and its standard error."""
+    rng, weaker, most = np.random.default_rng(4), 0, 0
+    for _ in range(60):
+        left_out = rng.integers(0, 4, (5, 7)).astype(float)
+        keys = [(guess, strength) for guess in ("prior", "half even") for strength in STRENGTHS[:4]]
+        logs = {key: rng.normal(-3 - rng.uniform(0, 0.3), 0.5, left_out.shape) for key in keys}
+        each = {key: np.repeat(found.ravel(), left_out.ravel().astype(int)) for key, found in logs.items()}
+        mean = {key: float(found.mean()) for key, found in each.items()}
+        best = max(mean, key=lambda key: mean[key])
+        near = [key for key in keys if mean[best] - mean[key] <= np.std(each[best] - each[key]) / each[key].size ** 0.5]
+        chosen = strongest(left_out, logs, mean)
+        assert chosen in near
+        assert all((key[1], mean[key]) <= (chosen[1], mean[chosen]) for key in near)
+        weaker += chosen[1] > best[1]
+        most += chosen[1] == STRENGTHS[0]
+    assert weaker > 10
+    assert most < 60
+    nobody = np.zeros((0, 7))
+    assert strongest(nobody, dict.fromkeys(keys, nobody), dict.fromkeys(keys, 0.0)) == ("prior", STRENGTHS[0])
 
 
 @pytest.mark.parametrize("people", [300, 3000])

@@ -2,9 +2,9 @@
 """`estimate`: how people were spread over zones, from private reports.
 
 Two answers side by side. `shares` is the best guess: the most likely shares of small pieces of the zones under a prior
-at every scale, as strong as reports that were left out say (`scales.py`). `groups` is what the data show by themselves:
-zones that so many reports cannot tell apart are merged (by a rule that looks at public numbers only), and each group
-has an unbiased estimate with an interval.
+at every scale, as strong as reports that were left out allow (`scales.py`). `groups` is what the data show by
+themselves: zones that so many reports cannot tell apart are merged (by a rule that looks at public numbers only), and
+each group has an unbiased estimate with an interval.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def _summary(found: Estimate, output: str) -> dict[str, Any]:
     told = f"{found.groups.n} groups apart" if found.groups.n > 1 else "no two apart (more reports or larger zones may)"
     lines = [
         f"{found.n:,.0f} people, {found.zones.n} zones, of which these reports tell {told}; "
-        f"the public guess counts as {found.fit.strength:g} people, which suits reports that were left out best",
+        f"the public guess counts as {found.fit.strength:g} people: the most that suits reports that were left out",
         *(
             f"  {found.groups.shares[g]:7.2%}  [{max(low[g], 0):.2%}, {high[g]:.2%}]  {short_name(names[g]['zones'])}"
             for g in order

@@ -6,8 +6,9 @@ lies in it as a public guess says, as if `strength` x depth^2 people had been se
 division (a Polya tree; depth^2 is what makes its draws densities, Lavine 1992). Where reports are many they decide,
 where they are few or cannot tell pieces apart the guess does, at each scale by itself. The most likely shares are found
 by expectation and maximisation, whose steps have a closed form and never lower the posterior (Dempster, Laird and Rubin
-1977). The guess and the strength are those under which people who were left out are most likely. Squares have borders
-that mean nothing: several trees, shifted against each other, are averaged.
+1977). Of the guesses and strengths under which people who were left out are most likely, up to one standard error, the
+strongest is taken (Breiman et al. 1984): a weak prior must be shown to be better, for chance may make it look so.
+Squares have borders that mean nothing: several trees, shifted against each other, are averaged.
 """
 
 from __future__ import annotations
@@ -119,29 +120,49 @@ def scaled_fit(matrix: FloatArray, by_part: FloatArray, scales: Scales) -> Fit:
     by_part, counts = by_part[:, seen], by_part.sum(axis=0)[seen]
     exact = matrix.shape[0] * seen.size <= LARGE
     narrow = np.ascontiguousarray(matrix[:, seen], dtype=np.float64 if exact else np.float32)
-    held_out = _trials(narrow, by_part, counts, scales)
-    guess, strength = max(held_out, key=lambda key: held_out[key])
+    left_out, found = _trials(narrow, by_part, counts, scales)
+    people = max(float(left_out.sum()), 1.0)
+    held_out = {key: float((left_out * logs).sum() / people) for key, logs in found.items()}
+    guess, strength = strongest(left_out, found, held_out)
     start = np.tile(scales.guesses[guess], (len(scales.trees), 1))
-    found, steps = _ascent(narrow, np.tile(counts, (len(start), 1)), start, scales, guess, strength, _MOST_STEPS)
-    return Fit(found.mean(axis=0), strength, guess, steps, held_out)
+    shares, steps = _ascent(narrow, np.tile(counts, (len(start), 1)), start, scales, guess, strength, _MOST_STEPS)
+    return Fit(shares.mean(axis=0), strength, guess, steps, held_out)
 
 
-def _trials(matrix: Any, by_part: FloatArray, counts: FloatArray, scales: Scales) -> dict[tuple[str, float], float]:
-    """Mean log-likelihood of people who were left out, by guess and strength; the strength falls until that does."""
+def _trials(
+    matrix: Any, by_part: FloatArray, counts: FloatArray, scales: Scales
+) -> tuple[FloatArray, dict[tuple[str, float], FloatArray]]:
+    """People who were left out, and by guess and strength the log-likelihood of each kind of them from all others; the
+    strength falls until the sum does."""
     usable = (by_part.sum(axis=1) > 0) & (by_part.sum(axis=1) < counts.sum())
     left_out, rest = by_part[usable], counts - by_part[usable]
     one = Scales(scales.trees[:1] * len(rest), scales.guesses)
-    found: dict[tuple[str, float], float] = {}
+    found: dict[tuple[str, float], FloatArray] = {}
     for name, guess in scales.guesses.items():
         shares, before = np.tile(guess, (len(rest), 1)), -np.inf
         for strength in STRENGTHS:
             shares, _ = _ascent(matrix, rest, shares, one, name, strength, _TRIAL_STEPS)
-            score = float((left_out * np.log(_predicted(shares, matrix))).sum() / counts.sum()) if len(rest) else 0.0
-            found[name, strength] = score
+            logs = found[name, strength] = np.log(_predicted(shares, matrix))
+            score = float((left_out * logs).sum())
             if score <= before:
                 break
             before = score
-    return found
+    return left_out, found
+
+
+def strongest(
+    left_out: FloatArray, found: dict[tuple[str, float], FloatArray], held_out: dict[tuple[str, float], float]
+) -> tuple[str, float]:
+    """The guess and strength that count for most people among those not worse than the best by more than the standard
+    error of the difference, which is taken person by person."""
+    best, people = max(held_out, key=lambda key: held_out[key]), max(float(left_out.sum()), 1.0)
+
+    def is_near(key: tuple[str, float]) -> bool:
+        behind = held_out[best] - held_out[key]
+        spread = (left_out * (found[best] - found[key] - behind) ** 2).sum() / people
+        return bool(behind**2 * people <= spread)
+
+    return max(filter(is_near, found), key=lambda key: (key[1], held_out[key]))
 
 
 def _ascent(
