@@ -207,6 +207,7 @@ def test_the_command_makes_and_refuses_in_one_line(tmp_path: Path) -> None:
         (["nowhere.geox", "-o", str(tmp_path / "b")], "no such file"),
         ([str(vectors.SHARP), str(vectors.SHARP), "-o", str(tmp_path / "b")], "different names"),
         ([str(vectors.SHARP), "-o", str(tmp_path / "b"), "--districts", "nan"], "'district_km' must be"),
+        ([str(vectors.SHARP), "-o", str(tmp_path / "b"), "--districts", "1e-9"], "choose a larger side"),
         (["check", str(tmp_path / "nothing")], "cannot be read"),
     ):
         done = run.invoke(main, ["pack", *arguments])

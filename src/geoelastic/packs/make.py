@@ -42,6 +42,8 @@ from .catalogue import CATALOGUE, MOST_DRAWING_BYTES, Catalogue, Region, RegionD
 
 #: A map with more locations than this is cut into districts unless it is said otherwise.
 MOST_LOCATIONS = 100_000
+#: A catalogue is read whole by every device: it names no more districts of a map than this.
+MOST_DISTRICTS = 10_000
 #: So many locations a district has on average, and sides are whole multiples of this.
 _DISTRICT_LOCATIONS, _GRAIN_KM = 30_000, 10
 _OURS = re.compile(r"[a-z0-9_-]+-[0-9a-f]{12}\.(geox|json)")
@@ -224,6 +226,8 @@ def districts(area: Area, size_km: float) -> dict[str, Area]:
     """The districts of an area by name, "row-column" from the south-west."""
     step = size_km * 500
     rows, cols = (max(0, math.ceil(side / 2 / step) - 1) for side in (area.height_m, area.width_m))
+    if (2 * rows + 1) * (2 * cols + 1) > MOST_DISTRICTS:
+        raise InputError(f"districts of {size_km:g} km would be more than {MOST_DISTRICTS:,}: choose a larger side")
     return {
         f"{row + rows}-{col + cols}": _around(area, col * step, row * step, size_km)
         for row in range(-rows, rows + 1)
