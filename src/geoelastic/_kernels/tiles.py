@@ -125,65 +125,81 @@ def _join(
 ):  # fmt: skip
     """How many arcs there are, those that have gone with weight -1; or -1."""
     arc, edge, count, new = np.int64(0), np.int64(0), np.int64(0), np.int64(-1)
+    raises, sharp = rise.size > 0, height.size > 0
+    least, longest = np.inf, 0.0
     for t in range(offset.size - 1):
+        ahead, near = later[t], around[t]
         for i in range(offset[t], offset[t + 1]):
             if arc >= slot.size or slot[arc] < ROW_START:
                 return np.int64(-1)
-            mine = place[i] >= 0 and not fenced[i]
+            end = _row_end(slot, arc)
             if place[i] >= 0:
                 new += 1
                 waiting[new] = -1
-            last, begun = np.int64(-1), False
-            while arc < slot.size and (not begun or slot[arc] < ROW_START):
-                begun = True
-                s = slot[arc] & (ROW_START - 1)
-                if s >= around.shape[1]:
+                start[new + 1] = count
+            if place[i] < 0 or fenced[i]:
+                for a in range(np.uint64(arc), np.uint64(end)):
+                    s = slot[a] & np.uint8(ROW_START - 1)
+                    if s >= ahead.size:
+                        return np.int64(-1)
+                    edge += raises and (ahead[s] > 0 or (ahead[s] == 0 and step[a] > 0))
+                arc = end
+                continue
+            last = np.int64(-1)
+            for a in range(np.uint64(arc), np.uint64(end)):
+                s = slot[a] & np.uint8(ROW_START - 1)
+                if s >= ahead.size:
                     return np.int64(-1)
-                forward = later[t, s] > 0 or (later[t, s] == 0 and step[arc] > 0)
+                forward = ahead[s] > 0 or (ahead[s] == 0 and step[a] > 0)
                 factor = np.int64(1 << RISE_BITS)
-                if forward and rise.size > 0:
+                if forward and raises:
                     if edge >= rise.size:
                         return np.int64(-1)
-                    factor = np.int64(rise[edge])
+                    factor = np.int64(rise[np.uint64(edge)])
                     edge += 1
-                if mine:
-                    tile, other, j = around[t, s], np.int64(-1), np.int64(-1)
-                    if tile >= 0:
-                        j = offset[tile] + (i - offset[t]) + step[arc]
-                        if j < offset[tile] or j >= offset[tile + 1]:
-                            return np.int64(-1)
-                        other = np.int64(place[j])
-                    if other < 0:
-                        rim[new] = True
-                    elif not fenced[j]:
-                        if other <= last or other == new or (other > new) != forward:
-                            return np.int64(-1)
-                        last = other
-                        index[count] = other
-                        if forward:
-                            if waiting[new] < 0:
-                                waiting[new] = count
-                            dx, dy = np.int64(at[i, 0]) - at[j, 0], np.int64(at[i, 1]) - at[j, 1]
-                            length = np.int64(math.sqrt(float(dx * dx + dy * dy)))
-                            full = (length * (np.int64(scale[i]) + scale[j])) >> SHIFT
-                            raised = (full * factor) >> RISE_BITS
-                            told[1] = max(told[1], float(max(full, raised)))
-                            if height.size > 0:
-                                climb = abs(np.int64(height[i]) - height[j])
-                                raised = max(raised - (raised >> slack_bits) - slack_units - climb, np.int64(0))
-                            if factor > 0:
-                                told[0] = min(told[0], raised * float(1 << LENGTH_BITS) / (length + 1.0))
-                            weight[count] = min(raised, np.int64(2**31 - 1)) if factor > 0 else -1
-                        else:
-                            back = waiting[other]
-                            if back < 0 or back >= start[other + 1] or index[back] != new:
-                                return np.int64(-1)
-                            waiting[other] = back + 1
-                            weight[count] = weight[back]
-                        count += 1
-                arc += 1
-            if place[i] >= 0:
-                start[new + 1] = count
+                tile = near[s]
+                if tile < 0:
+                    rim[new] = True
+                    continue
+                j = offset[tile] + (i - offset[t]) + step[a]
+                if j < offset[tile] or j >= offset[tile + 1]:
+                    return np.int64(-1)
+                tip = np.uint64(j)
+                other = np.int64(place[tip])
+                if other < 0:
+                    rim[new] = True
+                    continue
+                if fenced[tip]:
+                    continue
+                if other <= last or other == new or (other > new) != forward:
+                    return np.int64(-1)
+                last = other
+                at_arc = np.uint64(count)
+                index[at_arc] = other
+                if forward:
+                    if waiting[new] < 0:
+                        waiting[new] = count
+                    dx, dy = np.int64(at[i, 0]) - at[tip, 0], np.int64(at[i, 1]) - at[tip, 1]
+                    length = np.int64(math.sqrt(float(dx * dx + dy * dy)))
+                    full = (length * (np.int64(scale[i]) + scale[tip])) >> SHIFT
+                    raised = (full * factor) >> RISE_BITS
+                    longest = max(longest, float(max(full, raised)))
+                    if sharp:
+                        climb = abs(np.int64(height[i]) - height[tip])
+                        raised = max(raised - (raised >> slack_bits) - slack_units - climb, np.int64(0))
+                    slope = raised * float(1 << LENGTH_BITS) / (length + 1.0)
+                    least = min(least, slope if factor > 0 else np.inf)
+                    weight[at_arc] = min(raised, np.int64(2**31 - 1)) if factor > 0 else np.int64(-1)
+                else:
+                    back = waiting[np.uint64(other)]
+                    if back < 0 or back >= start[np.uint64(other + 1)] or index[np.uint64(back)] != new:
+                        return np.int64(-1)
+                    waiting[np.uint64(other)] = back + 1
+                    weight[at_arc] = weight[np.uint64(back)]
+                count += 1
+            arc = end
+            start[new + 1] = count
+    told[0], told[1] = least, longest
     if arc != slot.size or edge != rise.size:
         return np.int64(-1)
     for i in range(start.size - 1):
@@ -193,15 +209,23 @@ def _join(
 
 
 @kernel
+def _row_end(slot, arc):
+    """Where the row that begins at an arc ends."""
+    end = np.uint64(arc + 1)
+    while end < np.uint64(slot.size) and slot[end] < ROW_START:
+        end += np.uint64(1)
+    return np.int64(end)
+
+
+@kernel
 def _without_gone(start, index, weight):
     """Close up what arcs of weight -1 leave; returns how many are left."""
     begin, left = np.int64(0), np.int64(0)
     for i in range(start.size - 1):
         end = start[i + 1]
-        for a in range(begin, end):
-            if weight[a] >= 0:
-                index[left], weight[left] = index[a], weight[a]
-                left += 1
+        for a in range(np.uint64(begin), np.uint64(end)):
+            index[np.uint64(left)], weight[np.uint64(left)] = index[a], weight[a]
+            left += weight[a] >= 0
         begin, start[i + 1] = end, left
     return left
 

@@ -61,8 +61,9 @@ def require_content(content: Any, block_cells: int) -> None:
     _require_tiles(schema.listed(content["tiles"], "tiles", least=count, most=min(count, TILES)), content["n"], files)
     _require_fences(content)
     high, across = math.ceil(rows / block_cells), math.ceil(cols / block_cells)
-    for box in schema.listed(content["blocks"], "blocks", least=high * across, most=high * across):
-        schema.wholes(schema.listed(box, "blocks", least=4, most=4), "blocks", -_PLANE, _PLANE)
+    boxes = schema.listed(content["blocks"], "blocks", least=high * across, most=high * across)
+    sides = [side for box in boxes for side in schema.listed(box, "blocks", least=4, most=4)]
+    schema.wholes(sides, "blocks", -_PLANE, _PLANE)
     for name, told in content["measures"].items():
         schema.text(name, "measures", choices=("mass", "uniform"))
         _require_measure(told, high, across)
@@ -167,6 +168,7 @@ def require_table(name: str, columns: Mapping[str, npt.NDArray[Any]]) -> None:
         kind, low, high = wanted[key]
         if values.dtype != np.dtype(kind):
             raise FileError(f"corrupt: '{key}' must be {kind}")
-        schema.within(columns, key, low, high)
+        if (low, high) != (np.iinfo(kind).min, np.iinfo(kind).max):
+            schema.require_within(values, key, low, high)
     if "mass" in columns and float(columns["mass"].sum(dtype=np.float64)) > MASS:
         raise FileError(f"corrupt: 'mass' must be at most {MASS} units in all")

@@ -2,13 +2,15 @@
 """The parts of a map in tiles that reports are drawn from: the squares of cells around a place, or around a quarter of
 a tile for the places of a table, that a search is likely to come to.
 
-How far a square is away is guessed from the mean level per cell of its tile. The guess decides what is opened, never
-what is reported: a search that comes to the rim of its part is begun again in a wider one.
+How far a square is away is guessed from places and scales where its tile is open, and from the mean level per cell of
+the tile where it is not yet. The guess decides what is opened, never what is reported: a search that comes to the rim
+of its part is begun again in a wider one.
 """
 
 from __future__ import annotations
 
 import heapq
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -33,20 +35,23 @@ if TYPE_CHECKING:
 #: location: enough to bound what lies in tiles that are not opened.
 BLOCK_CELLS = 128
 _MEASURE_TOTAL = 2**31
-#: Parts are made of squares of this many cells, or of twice, four times, ... as many: where the way is a few of them.
-_SQUARE, _FEW = 32, 8
+#: Parts are made of squares as large as the largest location, or twice, four times, ... as large: where the way is a
+#: few of them.
+_SQUARE, _FEW = 64, 8
 #: A part is first as wide as this many levels by the guess, which most draws do not leave, and then so many times more.
 _USUAL_LEVELS, _WIDER = 12.0, 1.5
 #: Parts, and tiles, that are kept at hand.
 _KEPT, _TILES_KEPT = 6, 64
-#: Units of a place in a half cell.
-_UNIT = 1 << kernels.LENGTH_BITS
+#: Units of a place in a half cell; level units a half cell in one of a scale.
+_UNIT, _SCALE_UNIT = 1 << kernels.LENGTH_BITS, 2.0**-kernels.SCALE_BITS
+#: Cells of a location by its exponent.
+_AREA: FloatArray = np.asarray(4.0 ** np.arange(256), np.float64)
 
 
 def tile_weights(columns: Columns, output: str, densest: float) -> FloatArray:
     """The weight of each location of a tile under the output measure "mass" or "uniform", before it is made whole: as
     `metric.measures` has it, so that the measure is that of the same map in one piece."""
-    area = 4.0 ** columns["exponent"]
+    area = _AREA[columns["exponent"]]
     weights: FloatArray = area if output == "uniform" else area * (columns["mass"] / area / densest)
     return weights
 
@@ -88,13 +93,22 @@ class _SquaresToOpen:
     by_tile: dict[int, list[tuple[int, int]]]
 
     def hold(self, tile: int, leaves: IndexArray, tile_side: int) -> BoolArray:
-        """Which locations of a tile have their south-west cell in one; the first location is in the tile's corner."""
-        low = leaves[0, :2] // self.side
-        chosen = np.zeros((tile_side // self.side,) * 2, bool)
-        chosen[tuple((np.array(self.by_tile[tile]) - low).T)] = True
-        return np.asarray(chosen[tuple((leaves[:, :2] // self.side - low).T)])
+        """Which locations of a tile have their south-west cell in one."""
+        low, across = leaves[0, :2] // self.side, tile_side // self.side
+        chosen = np.zeros(across * across, bool)
+        chosen[(np.array(self.by_tile[tile]) - low) @ (across, 1)] = True
+        return np.asarray(chosen[_squares_of(leaves, self.side, tile_side)])
 
 
+def _squares_of(leaves: IndexArray, side: int, tile_side: int) -> IndexArray:
+    """The square of so many cells that each location of a tile has its south-west cell in, row by row in the tile; the
+    first location is in the tile's corner."""
+    row, col = (leaves[:, :2] // side - leaves[0, :2] // side).T
+    return np.asarray(row * (tile_side // side) + col)
+
+
+#: (y, x) in half cells, and level units a half cell, of a square in the mean of its cells.
+_Mean = tuple[float, float, float]
 #: What a part is around: (row, column) of squares, the side of what they are the first square of, and how much wider.
 _Key = tuple[int, int, int, int]
 
@@ -156,37 +170,57 @@ class TiledParts:
         return measure_units(columns, self._output, self._told["densest"], self._told["total"], self._metric.n)
 
     def _squares(self, key: _Key) -> _SquaresToOpen:
-        """The squares that a search around some of them may come to."""
+        """The squares that a search around some of them may come to; their tiles are opened on the way."""
         tiling, (row, col, side, wider) = self._metric.tiling, key
-        limit, square = _USUAL_LEVELS * _WIDER**wider, _SQUARE
-        pace = [tile["pace"] / 2**LEVEL_BITS for tile in self._metric.content["tiles"]]
-        here = pace[tiling.tile_of(row * side, col * side)]
-        while square < tiling.side and _FEW * 2 * square * here < limit:
+        limit, square = _USUAL_LEVELS * _WIDER**wider * 2**LEVEL_BITS, _SQUARE
+        pace = [tile["pace"] for tile in self._metric.content["tiles"]]
+        slowly = 2 * pace[tiling.tile_of(row * side, col * side)]
+        while square < tiling.side and _FEW * square * slowly < limit:
             square *= 2
         high, across = (-(-cells // square) for cells in (tiling.rows, tiling.cols))
         first, many = (row * side // square, col * side // square), max(side // square, 1)
         rows, cols = (range(at, min(at + many, end)) for at, end in zip(first, (high, across), strict=True))
         queue = [(0.0, r, c) for r in rows for c in cols]
         away = {(r, c): 0.0 for _, r, c in queue}
-        half: dict[tuple[int, int], float] = {}
+        means: dict[tuple[int, int], _Mean] = {}
         found: dict[int, list[tuple[int, int]]] = {}
         while queue:
             so_far, r, c = heapq.heappop(queue)
             if so_far > away[r, c]:
                 continue
             tile = tiling.tile_of(r * square, c * square)
-            found.setdefault(tile, []).append((r, c))
-            mine = square * pace[tile]
+            if tile not in found:
+                found[tile] = []
+                means |= self._means(tile, square)
+            found[tile].append((r, c))
+            here, mine = means.get((r, c)), pace[tile]
             for dr, dc, steps in _AROUND:
                 there = (r + dr, c + dc)
                 if 0 <= there[0] < high and 0 <= there[1] < across:
-                    if there not in half:
-                        half[there] = square * pace[tiling.tile_of(there[0] * square, there[1] * square)]
-                    reached = so_far + steps * (mine + half[there])
-                    if reached <= limit and reached < away.get(there, np.inf):
-                        away[there] = reached
-                        heapq.heappush(queue, (reached, *there))
+                    other = means.get(there)
+                    if here is None or other is None:
+                        way = steps * square * (mine + pace[tiling.tile_of(there[0] * square, there[1] * square)])
+                    else:
+                        way = math.hypot(other[0] - here[0], other[1] - here[1]) * (here[2] + other[2]) / 2
+                    if so_far + way <= limit and so_far + way < away.get(there, np.inf):
+                        away[there] = so_far + way
+                        heapq.heappush(queue, (so_far + way, *there))
         return _SquaresToOpen(square, found)
+
+    def _means(self, tile: int, square: int) -> dict[tuple[int, int], _Mean]:
+        """Of the squares of a tile in which locations begin; opens the tile."""
+        self._metric.fetch([tile])
+        checked, scale = self._tile(tile), self._metric.columns_of(tile)["scale"]
+        side = self._metric.tiling.side
+        which, area = _squares_of(checked.leaves, square, side), checked.leaves[:, 2] ** 2.0
+        cells = np.bincount(which, area)
+        some = np.flatnonzero(cells)
+        means = [np.bincount(which, area * part)[some] / cells[some] for part in (*checked.at, scale * _SCALE_UNIT)]
+        places = np.stack(np.divmod(some, side // square), axis=1) + checked.leaves[0, :2] // square
+        return {
+            (r, c): (y, x, pace)
+            for (r, c), (y, x, pace) in zip(places.tolist(), np.transpose(means).tolist(), strict=True)
+        }
 
     def _read(self, squares: _SquaresToOpen | None) -> Part:
         """The locations whose south-west cells lie in some squares (None: all), and the paths among them."""
@@ -261,11 +295,12 @@ class TiledParts:
         measure = self._measure_of(columns)
         measure[fence > 0] = 0  # no search comes there
         block = (leaves[:, 0] // BLOCK_CELLS * self._units.shape[1] + leaves[:, 1] // BLOCK_CELLS).astype(np.int32)
-        blocks, where = np.unique(block, return_inverse=True)  # all of each: a block lies in one tile
+        held, units = np.bincount(block), self._units.ravel()  # all of each: a block lies in one tile
+        told = np.where(held > 0, units[: held.size], 0)
         y, x = half_cells(leaves, place)
         low_y, high_y, low_x, high_x = self._boxes[block].T
         inside = (low_y <= y) & (y <= high_y) & (low_x <= x) & (x <= high_x)
-        if not inside.all() or np.any(np.bincount(where, weights=measure) != self._units.ravel()[blocks]):
+        if not inside.all() or np.any(np.bincount(block, weights=measure) != told):
             raise misfit(metric.store)
         if place is None:
             place = ((2 * leaves[:, 1::-1] + leaves[:, 2:]) << kernels.LENGTH_BITS).astype(np.int32)
