@@ -258,6 +258,35 @@ def test_far_from_a_fence_heights_stay_and_near_it_they_must_not(strip):
     assert full_use(stale) > 1
 
 
+def test_what_is_far_is_searched_once_when_the_ground_around_a_fence_is_mended(strip, monkeypatch):
+    """Edges around the fence are said to be over at first: they are mended before the rest of the map is searched, and
+    then every edge is certified; by full sums everything holds."""
+    sharp = sharpen(strip)
+    searched, asked = [], []
+    totals, edges_over = sharpen_module.totals_within, sharpen_module.Search.edges_over
+
+    def noted(graph, measure, sources, bound, **options):
+        searched.extend(sources if bound == sharpen_module.CERTIFY else ())
+        return totals(graph, measure, sources, bound, **options)
+
+    def over_at_first(search, state, found, among):
+        asked.append(among)
+        return np.flatnonzero(among)[:9] if len(asked) == 1 else edges_over(search, state, found, among)
+
+    monkeypatch.setattr(sharpen_module, "totals_within", noted)
+    monkeypatch.setattr(sharpen_module.Search, "edges_over", over_at_first)
+    carved = sharp.with_fences([disc(*sharp.latlon(sharp.locate(*strip.grid.cell_to_latlon(4, 33))), 250)])
+    outside, far = carved.fence == 0, carved.locations.col > 120
+    times = np.bincount(searched, minlength=carved.n)
+    assert len(asked) >= 2
+    assert np.all(times[far] == 1)
+    assert np.all(times[asked[0]] >= 2)
+    tail, _, weight = carved.graph.edges()
+    assert carved.relief.certificate["edges"] == np.count_nonzero(outside[tail] & (weight > 0))
+    assert full_use(carved) <= carved.relief.certificate["worst"] <= 1
+    assert check_relief(carved)["ok"]
+
+
 def test_where_mending_around_does_not_do_all_of_the_map_is_done(strip, monkeypatch):
     monkeypatch.setattr(resharpen_module, "PASSES", 0)  # heights do not move
     sharp = sharpen(strip)

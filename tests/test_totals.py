@@ -56,6 +56,8 @@ def test_sums_are_those_of_the_definition(seed: int, longest: int, bound: int) -
     sources = np.argsort(graph.components, kind="stable").astype(np.int32)
     found = totals_within(graph, measure, sources, bound / LEVEL, tail=True, workers=2)
     assert_right(graph, measure, found, sources, bound)
+    parts = [totals_within(graph, measure, some, bound / LEVEL, tail=True) for some in np.split(sources, [n // 3])]
+    assert_right(graph, measure, parts[0].beside(parts[1]), sources, bound)
     near, least, most = verified_sums(
         kernels.adjacency(n, *graph.edges()), measure, np.arange(n, dtype=np.int32), 2, 1, None
     )

@@ -33,7 +33,7 @@ def _totals_room(start, index, weight, buckets, measure, table, bound, sources, 
         np.empty(n, np.int32),
         (np.empty(n + 1, np.int32), *np.empty((2, n), np.int32)),
         (np.empty(index.size, np.uint32), np.empty(index.size, np.uint16)),
-        (*np.empty((2, n), np.uint8), np.empty(SIDE_BY_SIDE, np.uint16)),
+        (*np.empty((2, n), np.uint8), np.empty(SIDE_BY_SIDE, np.uint16), np.empty(n * SIDE_BY_SIDE, np.uint16)),
         table[: bound + 1] - table[bound],
         int(measure.sum()),
         *np.zeros((3, sources.size)),
@@ -110,10 +110,11 @@ def _rows(start, index, weight, group, region, away, number, ends, edges, sweep)
     """d(x, z) - r(z) for every z of the region, in rows of a lane per source x; lanes left over repeat the last."""
     begin, before, after = ends
     other, cost = edges
-    outward, inward, row = sweep  # rows that may gain from rows before them, or after them; one row
+    # Rows that may gain from rows before them, or after them; one row; all rows, in memory that is used again: new
+    # pages for every group cost time.
+    outward, inward, row, rows = sweep
     _edges_within(start, index, weight, region, away, number, begin, before, after, other, cost)
-    rows = np.empty(region.size * SIDE_BY_SIDE, np.uint16)
-    for k in range(rows.size):
+    for k in range(region.size * SIDE_BY_SIDE):
         rows[k] = FULL
     for lane in range(SIDE_BY_SIDE):
         rows[number[group[min(lane, group.size - 1)]] * SIDE_BY_SIDE + lane] = 0

@@ -6,8 +6,9 @@ What changed is known from the two graphs. A change at distance r (of the lowere
 1 + e^-r at most: beyond `LOOK` levels heights stay. Nearer, each goes to where it was, moved by what ln S moved: ln S
 of both maps is estimated by the same bounded search, whose bias cancels, and so does what the old heights were off by.
 Then *every* edge of the new map is certified with the heights as they are stored, as if nothing had been known: the
-certificate of the old map, which a stranger may have written, is not believed. Where an edge is over, heights around it
-go all the way to ln S; should that not do, all of the map makes its passes again.
+certificate of the old map, which a stranger may have written, is not believed. Edges between locations whose heights
+were found again come first. Where one of them is over, heights around it go all the way to ln S, and the rest of the
+map, which that would change, has not been searched yet; should that not do, all of the map makes its passes again.
 """
 
 from __future__ import annotations
@@ -49,24 +50,28 @@ def resharpened(
     assert relief is not None
     bare = replace(metric, relief=None)
     measure, was = output_measure(bare, relief.output), output_measure(before, relief.output)
-    search, outside = Search(bare, measure, workers), bare.fence == 0
+    search = Search(bare, measure, workers)
     state = Heights(relief.height[origin].astype(np.float64), 0)
-    away = np.where(
-        outside, _away(lowered(bare.graph, relief.height[origin]), _touched(bare, before, origin), LOOK), LOOK
-    )
-    core, look = CORE, LOOK
+    away = _away(lowered(bare.graph, relief.height[origin]), _touched(bare, before, origin), LOOK)
+    away = np.where(bare.fence == 0, away, LOOK)
+    core, look, first = CORE, LOOK, away < LOOK
     with progress_bar("sharpen", _cost(search, away < LOOK), show=progress) as bar:
         above = _above(search, Search(replace(before, relief=None), was, workers), before, origin, away < LOOK, bar)
         above -= _log_factor(measure, was[origin])
         for _ in range(1 + AGAIN):
             state = _settle(search, bare.graph, state, away < look, _offset(above, away, core, look), look, bar)
-            found = search.totals(state, CERTIFY, bar, note="every edge")
-            report, over = search.edge_report(state, found, bar)
-            if report["ok"]:
-                return replace(metric, relief=search.relief(state, relief.output, report | {"passes": state.passes}))
+            found = search.totals(state, CERTIFY, bar, note="edges around", only=first)
+            over = search.edges_over(state, found, first)
+            if over.size == 0:
+                found = found.beside(search.totals(state, CERTIFY, bar, note="every edge", only=~first))
+                report, over = search.edge_report(state, found, bar)
+                if report["ok"]:
+                    report["passes"] = state.passes
+                    return replace(metric, relief=search.relief(state, relief.output, report))
             above, core, look = state.height - search.estimate(found), AROUND, CERTIFY
             away = _away(lowered(bare.graph, search.stored(state)), over, AROUND[1])
-            away = np.where(outside & (away < AROUND[1]), away, look)
+            away = np.where((found.near > 0) & (away < AROUND[1]), away, look)
+            first |= away < look
     return sharpened(metric, output=relief.output, near=state.height, workers=workers, progress=progress)
 
 

@@ -177,11 +177,7 @@ class Search:
     def edge_report(self, state: Heights, totals: Totals, bar: Bar) -> tuple[dict[str, Any], IndexArray]:
         """The inequality w' + |ln S(x) - ln S(x')| <= w on every edge of some length outside fences; and the locations
         at the ends of edges on which it is not shown."""
-        tail, tip, weight = self._metric.graph.edges()
-        low = lowered(self._metric.graph, self.stored(state)).edges()[2]
-        # Ends at distance 0 are at distance 0 in d' too: they have the same S.
-        chosen = (weight > 0) & self._outside[tail]
-        edges = tuple(part[chosen] for part in (tail, tip, weight, low))
+        edges = self._edges(state, self._outside)
         used = _used(edges, totals)
         left = self._held_by_estimate(edges, used, totals)
         for bound in DEEPER:
@@ -193,7 +189,7 @@ class Search:
             used[left] = _used(tuple(part[left] for part in edges), deeper)
             left = left[~(used[left] <= edges[2][left])]
         over = np.flatnonzero(~(used <= edges[2]))
-        shares = np.quantile(edges[3] / edges[2], [0.01, 0.1, 0.5, 0.9]) if used.size else []
+        shares: Any = np.quantile(edges[3] / edges[2], [0.01, 0.1, 0.5, 0.9]) if used.size else []
         report = {
             "ok": over.size == 0,
             "edges": int(used.size),
@@ -201,7 +197,23 @@ class Search:
             "worst": round(float((used / edges[2]).max(initial=0.0)), 6),
             "exponents": [round(float(share), 4) for share in shares],
         }
-        return report, np.unique(np.concatenate([edges[0][over], edges[1][over]]))
+        return report, _ends(edges, over)
+
+    def edges_over(self, state: Heights, totals: Totals, among: BoolArray) -> IndexArray:
+        """The locations at the ends of edges between some, at which totals are known, where the heights are wrong; none
+        if a wider look may show that all of these edges hold."""
+        edges = self._edges(state, among & self._outside)
+        used = _used(edges, totals)
+        over = np.flatnonzero(~(used <= edges[2]))
+        return _ends(edges, over[: 0 if self._held_by_estimate(edges, used, totals).size else over.size])
+
+    def _edges(self, state: Heights, among: BoolArray) -> tuple[IndexArray, IndexArray, IndexArray, IndexArray]:
+        """Ends, lengths and lowered lengths of the edges of some length between these locations."""
+        tail, tip, weight = self._metric.graph.edges()
+        low = lowered(self._metric.graph, self.stored(state)).edges()[2]
+        # Ends at distance 0 are at distance 0 in d' too: they have the same S.
+        chosen = (weight > 0) & among[tail] & among[tip]
+        return tail[chosen], tip[chosen], weight[chosen], low[chosen]
 
     def _held_by_estimate(self, edges: Any, used: FloatArray, totals: Totals) -> IntArray:
         """Edges over the bound, if all of them would hold by what S is estimated to be: there the bound is too wide,
@@ -232,6 +244,10 @@ def _used(edges: Any, totals: Totals) -> FloatArray:
     )
     used: FloatArray = low + np.maximum(up, down) + MARGIN_UNITS
     return used
+
+
+def _ends(edges: Any, which: IntArray) -> IndexArray:
+    return np.unique(np.concatenate([edges[0][which], edges[1][which]]))
 
 
 def log_units(total: FloatArray) -> FloatArray:

@@ -61,6 +61,10 @@ class Totals:
         result: FloatArray = self.near + self.least + np.minimum(beyond, left)
         return result
 
+    def beside(self, other: Totals) -> Totals:
+        """These and those of searches from other locations, equally far, of the same graph."""
+        return Totals(self.near + other.near, self.least + other.least, self.most + other.most, self.bound)
+
 
 @lru_cache(maxsize=1)
 def weight_table() -> FloatArray:
