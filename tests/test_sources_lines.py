@@ -22,7 +22,7 @@ from geoelastic._kernels import parse_lines
 from geoelastic.errors import FileError
 from geoelastic.sources import _collect, _opl, osm
 from geoelastic.sources._collect import BAD_OUTLINE
-from geoelastic.sources._opl import LOCATED, located, tag_sets, tags_of
+from geoelastic.sources._opl import LOCATED, _plain, located, tag_sets
 from test_sources_osm import PAPER, helsinki, opl
 
 #: whole numbers of ten millionths of a degree, as OpenStreetMap has them
@@ -70,6 +70,12 @@ def test_fields_in_any_order_and_company() -> None:
     np.testing.assert_array_equal(y, [-0.25, np.nan])
 
 
+def tags_of(text: str) -> dict[str, str]:
+    """``name=caf%e9%,shop=books`` as a mapping."""
+    pairs = (pair.split("=", 1) for pair in text.split(",") if pair)
+    return {_plain(key): _plain(value) for key, value in pairs}
+
+
 texts = st.sampled_from(["a", "b", "c", "building", "caf%e9%", "x%2c%y"])
 
 
@@ -79,7 +85,7 @@ def test_sets_hold_the_tags_of_each_object(objects: list[list[tuple[str, str]]])
     keys = ["building", "b", "café", "nowhere"]
     sets, which = tag_sets(pa.array(lines), keys)
     for line, number in zip(lines, which.tolist(), strict=True):
-        assert sets[number] == {key: value for key, value in tags_of(f"T{line}").items() if key in keys}
+        assert sets[number] == {key: value for key, value in tags_of(line).items() if key in keys}
     assert len({tuple(sorted(tags.items())) for tags in sets}) == len(sets)
 
 
@@ -113,7 +119,7 @@ def test_columns_hold_what_the_file_does(tmp_path: Path, monkeypatch: pytest.Mon
                 for x, y, there in zip(block.lon.tolist(), block.lat.tolist(), known, strict=True)
             ]
             corners = [place[block.start[i] : block.start[i + 1]] for i in range(len(block.id))]
-            tags = (tags_of(f"T{text}") for text in block.tags.to_pylist())
+            tags = (tags_of(text) for text in block.tags.to_pylist())
             ours += zip(block.is_way.tolist(), block.id.tolist(), tags, corners, strict=True)
         assert ours == theirs
 

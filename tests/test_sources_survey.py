@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,10 @@ from hypothesis import strategies as st
 from geoelastic.errors import FileError
 from geoelastic.sources import osm, osm_passes
 from geoelastic.sources._collect import Collector
-from geoelastic.sources._opl import NODE, RELATION, WAY, degrees, numbers, objects, references, tags_of
+from geoelastic.sources._opl import NODE, RELATION, WAY, objects
 from geoelastic.sources._survey import FileSurvey, Found, Sides, UnsortedError, apart, sides_of
 from geoelastic.sources.features import Areas, Bounds, Features, in_bounds
+from test_sources_lines import tags_of
 from test_sources_osm import PAPER, helsinki, opl
 
 
@@ -45,21 +47,26 @@ def one_by_one(features: Features, chosen: Bounds | None = None) -> list[tuple[A
     return sorted(result, key=repr)
 
 
-def survey(path: Path, bounds: Bounds) -> Found:
+def survey(path: Path, bounds: Bounds) -> tuple[Found, int]:
+    """What a survey finds, and the number of runs that it held."""
     collector = Collector(PAPER, bounds, levels=False, hours=False)
-    return FileSurvey(path, collector.keys, collector.counts, bounds).run()
+    made = FileSurvey(path, collector.keys, collector.counts, bounds)
+    return made.run(), sum(len(sides.runs()[0]) for sides in (made._node_sides, made._way_sides))
+
+
+def lines_by_kind(found: Found) -> Counter[str]:
+    return Counter(line[0] for line in found.text.decode().splitlines())
 
 
 def test_columns_hold_what_the_file_does() -> None:
     """Numbers, places to the last digit, references and tags, against pyosmium's own objects."""
     ours: list[tuple[Any, ...]] = []
     for block in objects(helsinki(), NODE):
-        places = zip(degrees(block["x"]).tolist(), degrees(block["y"]).tolist(), strict=True)
-        ours += zip(numbers(block["id"]).tolist(), map(tags_of, block["tags"].to_pylist()), places, strict=True)
+        places = zip(block.lon.tolist(), block.lat.tolist(), strict=True)
+        ours += zip(block.id.tolist(), map(tags_of, block.tags.to_pylist()), places, strict=True)
     for block in objects(helsinki(), WAY):
-        ref, start = references(block["refs"])
-        nodes = [ref[start[i] : start[i + 1]].tolist() for i in range(len(start) - 1)]
-        ours += zip(numbers(block["id"]).tolist(), map(tags_of, block["tags"].to_pylist()), nodes, strict=True)
+        nodes = [block.ref[block.start[i] : block.start[i + 1]].tolist() for i in range(len(block.id))]
+        ours += zip(block.id.tolist(), map(tags_of, block.tags.to_pylist()), nodes, strict=True)
     theirs: list[tuple[Any, ...]] = []
     for entity in osmium.FileProcessor(str(helsinki()), osmium.osm.NODE | osmium.osm.WAY):
         place = (entity.location.lon, entity.location.lat) if entity.is_node() else [n.ref for n in entity.nodes]
@@ -72,11 +79,13 @@ def test_columns_of_odd_objects(tmp_path: Path) -> None:
     """Ways without nodes, nodes without a place, letters that are written as escapes, kinds that are not there."""
     path = opl(tmp_path, "n1 v1 x1 y2 Tname=a%20%b%2c%\nn2 v1 x y\nw1 v1 N\nw2 v1 Nn1,n2\nw3 v1 N\n")
     block = next(objects(path, NODE))
-    assert tags_of(block["tags"][0].as_py()) == {"name": "a b,"}
-    assert degrees(block["x"]).tolist()[0] == 1
-    assert np.isnan(degrees(block["y"])[1])
-    ref, start = references(next(objects(path, WAY))["refs"])
-    assert (ref.tolist(), start.tolist()) == ([1, 2], [0, 0, 2, 2])
+    assert tags_of(block.tags[0].as_py()) == {"name": "a b,"}
+    assert block.lon.tolist()[0] == 1
+    assert np.isnan(block.lat[1])
+    assert block.lines(np.array([1])) == ["n2 T x y"]
+    block = next(objects(path, WAY))
+    assert (block.ref.tolist(), block.start.tolist()) == ([1, 2], [0, 0, 2, 2])
+    assert np.isnan(block.lon).all()
     assert list(objects(path, RELATION)) == []
 
 
@@ -224,14 +233,14 @@ def test_what_is_kept_does_not_grow_with_the_file(tmp_path: Path, monkeypatch: p
     lat, lon = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
     bounds = (lat - 0.002, lon - 0.004, lat + 0.002, lon + 0.004)
     one, many = copies(tmp_path, 1), copies(tmp_path, 2)
-    small, large = survey(one, bounds), survey(many, bounds)
-    held = {name: count for name, count in small.kept.items() if name != "runs"}
-    assert held == {name: count for name, count in large.kept.items() if name != "runs"}
-    assert 50 < held["ways"] < 1000
-    assert held["nodes"] < sum(block.num_rows for block in objects(one, NODE)) / 2
+    (small, _), (large, runs) = survey(one, bounds), survey(many, bounds)
+    held = lines_by_kind(small)
+    assert held == lines_by_kind(large)
+    assert 50 < held["w"] < 1000
+    assert held["n"] < sum(len(block.id) for block in objects(one, NODE)) / 2
     assert large.outside > 2 * small.outside
     monkeypatch.setattr(FileSurvey, "most_runs", 5_000)
-    assert survey(many, bounds).kept["runs"] <= 2 * 5_000 < large.kept["runs"]
+    assert survey(many, bounds)[1] <= 2 * 5_000 < runs
     monkeypatch.setattr(osm, "SURVEY_BYTES", 0)
     assert one_by_one(osm.read_osm(many, PAPER, bounds=bounds)) == one_by_one(osm.read_osm(one, PAPER), bounds)
 

@@ -48,7 +48,8 @@ def _digits(text, i, value):
 
 
 def parse_lines(text: Any, count: int) -> Any:
-    """Objects as libosmium writes them: ``n1 Ta=b x1.5 y2`` and ``w2 Ta=b Nn1x1.5y2,n3xy``, other fields between.
+    """Objects as libosmium writes them: ``n1 Ta=b x1.5 y2``, ``w2 Ta=b Nn1x1.5y2,n3xy`` or ``w2 Ta=b Nn1,n3``, and
+    relations, whose members are passed over; other fields may stand between.
 
     `text`: uint8, `count` whole lines. Returns number and whether it is a way of each object; first letter of the tags
     of each and one more, and the tags, without the T; first corner of each and one more, and node (0 if it is the
@@ -56,7 +57,7 @@ def parse_lines(text: Any, count: int) -> Any:
     """
     number, way = np.zeros(count, np.int64), np.zeros(count, np.bool_)
     tag_start, tags = np.zeros(count + 1, np.int32), np.empty_like(text)
-    start, most = np.zeros(count + 1, np.int64), text.size // 5  # the shortest is n1xy and a comma
+    start, most = np.zeros(count + 1, np.int64), text.size // 3  # the shortest is n1 and a comma
     ref, (x, y) = np.empty(most, np.int64), np.empty((2, most), np.float64)
     newest = read_lines(text, number, way, tag_start, tags, start, ref, x, y)
     t, n = tag_start[-1], start[-1]
@@ -91,8 +92,10 @@ def read_lines(text, number, way, tag_start, tags, start, ref, x, y):
             elif letter == _CORNERS:
                 while text[i] > _BLANK:
                     ref[n], i = _digits(text, i + 1, np.int64(0))
-                    x[n], i = _number(text, i + 1)
-                    y[n], i = _number(text, i + 1)
+                    x[n], y[n] = np.nan, np.nan
+                    if text[i] == _X:
+                        x[n], i = _number(text, i + 1)
+                        y[n], i = _number(text, i + 1)
                     n, i = n + 1, i + (text[i] == _COMMA)
             while text[i] > _BLANK:
                 i += 1

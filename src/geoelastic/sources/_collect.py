@@ -5,7 +5,6 @@ and ways of a file, a block of them at a time."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy.typing as npt
 import shapely
 
 from ..arrays import BoolArray, FloatArray, IntArray
-from ._opl import Located, located, tag_sets
+from ._opl import Block, located, tag_sets
 from .features import Areas, Bounds, Features, TagRule, in_bounds, polygons_only, ranges
 
 BAD_OUTLINE = "an outline that crosses itself or encloses nothing"
@@ -41,16 +40,11 @@ class Collector:
         self._bounds, self._levels, self._hours = bounds, levels, hours
         self._class: dict[str, int] = {}
         self._text: dict[str, int] = {}
-        self._chosen: dict[str, dict[tuple[str | None, ...], int]] = {"node": {}, "area": {}}
+        self._chosen: dict[tuple[str | None, ...], int] = {}
         self._choices: list[list[Row]] = [[]]
-        self._lat: list[float] = []
-        self._lon: list[float] = []
-        self._point_choice: list[int] = []
-        self._shapes: list[Any] = []
-        self._shape_choice: list[int] = []
-        self._shape_of: list[str] = []
-        self._kept: list[Areas] = []
-        self._kept_choice: list[IntArray] = []
+        self._points = [(np.empty(0), np.empty(0), np.empty(0, dtype=np.int64))]
+        self._shapes: list[tuple[Any, int, str]] = []
+        self._areas: list[tuple[Areas, IntArray]] = []
         self.lost: dict[str, list[str]] = {}
         self._outside = 0
 
@@ -69,10 +63,10 @@ class Collector:
     def choose(self, tags: Mapping[str, str | None], geometry: str) -> int:
         """The number of the choice for an object with these tags; 0, which is false, if it does not count."""
         values = tuple(map(tags.get, self.wanted))
-        number = self._chosen[geometry].get(values)
+        number = self._chosen.get((geometry, *values))
         if number is None:
             rows = self._rows(dict(zip(self.wanted, values, strict=True)), geometry)
-            number = self._chosen[geometry][values] = len(self._choices) if rows else 0
+            number = self._chosen[geometry, *values] = len(self._choices) if rows else 0
             self._choices += [rows] if rows else []
         return number
 
@@ -102,42 +96,37 @@ class Collector:
         else:
             self._outside += 1
 
-    def add_point(self, lat: float, lon: float, choice: int) -> None:
-        if self._bounds is not None:
-            lat_min, lon_min, lat_max, lon_max = self._bounds
-            if not (lat_min <= lat <= lat_max and (lon - lon_min) % 360 <= lon_max - lon_min):
-                self._outside += 1
-                return
-        self._lat.append(lat)
-        self._lon.append(lon)
-        self._point_choice.append(choice)
+    def add_points(self, lat: FloatArray, lon: FloatArray, choice: IntArray) -> None:
+        """Places; those that are not known (NaN) are nowhere in the bounds."""
+        inside = ~np.isnan(lat) if self._bounds is None else in_bounds(lat, lon, self._bounds)
+        self._outside += int(np.count_nonzero(~inside))
+        self._points.append((lat[inside], lon[inside], choice[inside]))
 
     def add_shape(self, shape: Any, choice: int, name: str) -> None:
         """A polygon or multipolygon as WKB, plain or hexadecimal."""
-        self._shapes.append(shape)
-        self._shape_choice.append(choice)
-        self._shape_of.append(name)
+        self._shapes.append((shape, choice, name))
         if len(self._shapes) >= _CHUNK:
             self._flush()
 
     def add_rings(self, lon: FloatArray, lat: FloatArray, start: IntArray, choice: IntArray, ways: IntArray) -> None:
         """Closed ways: the outline of each, from corner `start[i]` on, is a polygon."""
         areas, index = Areas.from_rings(lon, lat, start)
-        for i in _others(index, len(ways)):
+        for i in np.setdiff1d(np.arange(len(ways)), index).tolist():
             ring = slice(start[i], start[i + 1])
             self.drop_near(BAD_OUTLINE, f"way/{ways[i]}", lat[ring], lon[ring])
         self._keep(areas, choice[index])
 
     def _flush(self) -> None:
         """Keep those of the shapes so far that touch the bounds."""
-        shapes = np.asarray(shapely.from_wkb(self._shapes), dtype=object)
+        shapes = np.asarray(shapely.from_wkb([shape for shape, _, _ in self._shapes]), dtype=object)
+        choice = np.array([choice for _, choice, _ in self._shapes], dtype=np.int64)
         valid = polygons_only(shapes)
-        there = np.flatnonzero(~(shapely.is_missing(valid) | shapely.is_empty(valid)))
-        for i in _others(there, len(valid)):
+        there = ~(shapely.is_missing(valid) | shapely.is_empty(valid))
+        for i in np.flatnonzero(~there).tolist():
             lon, lat = shapely.get_coordinates(shapes[i]).T
-            self.drop_near(BAD_OUTLINE, self._shape_of[i], lat, lon)
-        self._keep(Areas.from_shapely(valid[there]), np.array(self._shape_choice, dtype=np.int64)[there])
-        self._shapes, self._shape_choice, self._shape_of = [], [], []
+            self.drop_near(BAD_OUTLINE, self._shapes[i][2], lat, lon)
+        self._keep(Areas.from_shapely(valid[there]), choice[there])
+        self._shapes = []
 
     def _keep(self, areas: Areas, choice: IntArray) -> None:
         """Those that touch the bounds."""
@@ -145,24 +134,24 @@ class Collector:
             near = areas.touching(self._bounds)
             self._outside += int(np.count_nonzero(~near))
             areas, choice = areas.take(near), choice[near]
-        self._kept.append(areas)
-        self._kept_choice.append(choice)
+        self._areas.append((areas, choice))
 
     def features(self, info: dict[str, Any]) -> Features:
         """All that was kept, once for each of its rows; `info` also gets the objects that were left out, one by one."""
         self._flush()
         rows = np.array([row for rows in self._choices for row in rows], dtype=np.float64).reshape(-1, 4)
         first = np.cumsum([0, *map(len, self._choices)])
-        of_point, point = ranges(first, np.array(self._point_choice, dtype=np.int64))
-        of_area, area = ranges(first, np.concatenate(self._kept_choice))
+        lat, lon, choice = (np.concatenate(parts) for parts in zip(*self._points, strict=True))
+        of_point, point = ranges(first, choice)
+        of_area, area = ranges(first, np.concatenate([choice for _, choice in self._areas]))
         points, areas = (np.repeat(np.arange(len(start) - 1), np.diff(start)) for start in (point, area))
         rule, code, value, hours = rows[np.concatenate([of_point, of_area])].T
         dropped = {reason: len(names) for reason, names in self.lost.items()}
         dropped["outside the area"] = self._outside
         return Features.of_rows(
-            np.array(self._lat)[points],
-            np.array(self._lon)[points],
-            Areas.concatenate(self._kept).take(areas),
+            lat[points],
+            lon[points],
+            Areas.concatenate([kept for kept, _ in self._areas]).take(areas),
             value=value,
             rule=rule,
             code=code,
@@ -172,14 +161,6 @@ class Collector:
             dropped=dropped,
             info=info | {"objects": {reason: tuple(names) for reason, names in self.lost.items()}},
         )
-
-
-def _others(index: IntArray, count: int) -> list[int]:
-    """The numbers below `count` that are not in `index`."""
-    there = np.zeros(count, dtype=np.bool_)
-    there[index] = True
-    rest: list[int] = np.flatnonzero(~there).tolist()
-    return rest
 
 
 def parse_levels(text: str | None) -> float:
@@ -211,7 +192,8 @@ class Objects:
             self.newest = max(self.newest, block.newest)
             sets, of_object = tag_sets(block.tags, [*self._collector.wanted, "area"])
             nodes, choice = self._choose("node", ~block.is_way, sets, of_object)
-            self._add_nodes(block, nodes, choice)
+            corner = block.start[nodes]
+            self._collector.add_points(block.lat[corner], block.lon[corner], choice)
             ways, choice = self._choose("area", block.is_way, sets, of_object)
             no_area = np.array([tags.get("area") == "no" for tags in sets])
             self._add_ways(block, ways, choice, no_area[of_object[ways]])
@@ -227,15 +209,7 @@ class Objects:
         of_objects = choice[of_object[objects]]
         return objects[of_objects > 0], of_objects[of_objects > 0]
 
-    def _add_nodes(self, block: Located, nodes: IntArray, choice: IntArray) -> None:
-        corner = block.start[nodes]
-        for lat, lon, each in zip(block.lat[corner].tolist(), block.lon[corner].tolist(), choice.tolist(), strict=True):
-            if isnan(lat):
-                self._collector.leave_outside(1)
-            else:
-                self._collector.add_point(lat, lon, each)
-
-    def _add_ways(self, block: Located, ways: IntArray, choice: IntArray, no_area: BoolArray) -> None:
+    def _add_ways(self, block: Block, ways: IntArray, choice: IntArray, no_area: BoolArray) -> None:
         first, end = block.start[ways], block.start[ways + 1]
         closed = (end > first) & ~no_area
         closed[closed] = block.ref[first[closed]] == block.ref[end[closed] - 1]
@@ -247,7 +221,7 @@ class Objects:
             self._add_part(block, int(ways[i]), int(choice[i]))
         self._add_rings(block, ways[closed & whole], choice[closed & whole])
 
-    def _add_rings(self, block: Located, ways: IntArray, choice: IntArray) -> None:
+    def _add_rings(self, block: Block, ways: IntArray, choice: IntArray) -> None:
         """Closed ways of which all corners are known; corners at the same place as the one before are left out."""
         new = np.ones(len(block.lon), dtype=np.bool_)
         new[1:] = (np.diff(block.lon) != 0) | (np.diff(block.lat) != 0)
@@ -260,11 +234,11 @@ class Objects:
         lon, lat = block.lon[new][corners], block.lat[new][corners]
         self._collector.add_rings(lon, lat, ring_start, choice[enough], block.id[ways[enough]])
 
-    def _drop(self, reason: str, block: Located, way: int) -> None:
+    def _drop(self, reason: str, block: Block, way: int) -> None:
         corners = slice(block.start[way], block.start[way + 1])
         self._collector.drop_near(reason, f"way/{block.id[way]}", block.lat[corners], block.lon[corners])
 
-    def _add_part(self, block: Located, way: int, choice: int) -> None:
+    def _add_part(self, block: Block, way: int, choice: int) -> None:
         """What is left of an outline whose corners the file does not all have, if that is still a closed outline.
 
         The rule is osm2pgsql's (the corner that closes the outline is there), so that both readers agree.

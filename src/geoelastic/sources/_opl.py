@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The objects of an OpenStreetMap file as columns, block by block: libosmium writes them in its format OPL (one object
-a line), Arrow parses the lines. No Python object is made for a map object, and one block is held at a time.
+a line), a kernel parses the lines. No Python object is made for a map object, and one block is held at a time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from typing import IO, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
 
 from .._kernels import parse_lines
 from ..arrays import BoolArray, FloatArray, IntArray
@@ -25,12 +24,6 @@ from ..arrays import BoolArray, FloatArray, IntArray
 NODE, WAY, RELATION = "NODE", "WAY", "RELATION"
 #: how libosmium writes what `located` reads
 LOCATED = "opl,add_metadata=timestamp,locations_on_ways=true"
-#: what a line of each kind consists of
-_COLUMNS = {
-    NODE: ["id", "tags", "x", "y"],
-    WAY: ["id", "tags", "refs"],
-    RELATION: ["id", "tags", "members"],
-}
 _BLOCK_BYTES = 1 << 20
 #: libosmium's queues between its threads: two blocks each in place of ten or twenty; with blocks of half a megabyte
 #: to write in place of four, it takes 37 MB in place of 72
@@ -51,24 +44,16 @@ except RuntimeError as error:
     sys.exit(str(error))
 """
 
-Columns = Any
 
-
-def objects(path: str | Path, kind: str) -> Iterator[Columns]:
-    """Blocks of the columns of all objects of a kind, in the file's order; RuntimeError if it cannot be read."""
-    names = _COLUMNS[kind]
-    parse = pyarrow.csv.ParseOptions(delimiter=" ", quote_char=False)
-    convert = pyarrow.csv.ConvertOptions(column_types={name: pa.string() for name in names})
-    for text in _written(path, kind, "opl,add_metadata=false"):
-        # one block: Arrow would read up to 32 of them ahead
-        read = pyarrow.csv.ReadOptions(column_names=names, block_size=len(text) + 1, use_threads=False)
-        yield from pyarrow.csv.read_csv(pa.BufferReader(text), read, parse, convert).to_batches()
+def objects(path: str | Path, kind: str) -> Iterator[Block]:
+    """All objects of a kind, in the file's order; RuntimeError if it cannot be read. Ways know no places."""
+    return map(_parsed, _written(path, kind, "opl,add_metadata=false"))
 
 
 def newest_change(path: str | Path, keys: Sequence[str]) -> str:
     """When the youngest node or way that has one of the keys was changed."""
     blocks = _written(path, f"{NODE} {WAY}", LOCATED, *keys)
-    return max((block.newest for block in map(_located, blocks)), default="")
+    return max((block.newest for block in map(_parsed, blocks)), default="")
 
 
 def _written(path: str | Path, kinds: str, form: str, *keys: str) -> Iterator[bytes]:
@@ -103,13 +88,14 @@ def _whole_lines(stream: IO[bytes]) -> Iterator[bytes]:
 
 
 @dataclass(frozen=True, eq=False)
-class Located:
-    """Nodes and ways with the corners of all of them: `start` is the first corner of each object and one more, `ref`
-    the node that a corner of a way is, `lon` and `lat` are NaN where the file has not got it. A node is one corner.
+class Block:
+    """Objects with the corners of all of them: `start` is the first corner of each object and one more, `ref` the node
+    that a corner of a way is, `lon` and `lat` are NaN where it is not known. A node is one corner, a relation none.
 
-    `tags`: ``shop=books,name=caf%e9%``. `newest`: when the youngest object was changed.
+    `text`: what was parsed. `tags`: ``shop=books,name=caf%e9%``. `newest`: when the youngest object was changed.
     """
 
+    text: bytes
     id: IntArray
     is_way: BoolArray
     tags: Any
@@ -119,18 +105,23 @@ class Located:
     lon: FloatArray
     lat: FloatArray
 
+    def lines(self, index: IntArray) -> list[str]:
+        """Some of the objects as they were written."""
+        every = self.text.split(b"\n")
+        return [every[i].decode() for i in index.tolist()]
 
-def located(path: str | Path) -> Iterator[Located]:
-    """Blocks of the nodes and ways in a file that libosmium wrote as `LOCATED`."""
+
+def located(path: str | Path) -> Iterator[Block]:
+    """The nodes and ways in a file that libosmium wrote as `LOCATED`."""
     with Path(path).open("rb") as stream:
-        yield from map(_located, _whole_lines(stream))
+        yield from map(_parsed, _whole_lines(stream))
 
 
-def _located(text: bytes) -> Located:
+def _parsed(text: bytes) -> Block:
     letters = np.frombuffer(text, dtype=np.uint8)
     number, is_way, first, tags, start, ref, lon, lat, newest = parse_lines(letters, text.count(b"\n"))
     column = pa.StringArray.from_buffers(len(number), pa.py_buffer(first), pa.py_buffer(tags))
-    return Located(number, is_way, column, _date(newest), start, ref, lon, lat)
+    return Block(text, number, is_way, column, _date(newest), start, ref, lon, lat)
 
 
 def _date(digits: int) -> str:
@@ -156,36 +147,6 @@ def tag_sets(column: Any, keys: Sequence[str]) -> tuple[list[dict[str, str]], In
         parts = (divmod(each, len(texts) + 1) for each in both.tolist())
         sets = [sets[before] | {key: _plain(texts[code - 1][2])} if code else sets[before] for before, code in parts]
     return sets, which
-
-
-def numbers(column: Any) -> IntArray:
-    """``n12`` as 12."""
-    values: IntArray = pc.cast(pc.utf8_slice_codeunits(column, 1), pa.int64()).to_numpy(zero_copy_only=False)
-    return values
-
-
-def degrees(column: Any) -> FloatArray:
-    """``x1.5`` as 1.5, NaN for a node without a place."""
-    text = pc.utf8_slice_codeunits(column, 1)
-    known = pc.if_else(pc.equal(text, ""), None, text)
-    values: FloatArray = pc.cast(known, pa.float64()).to_numpy(zero_copy_only=False)
-    return values
-
-
-def references(column: Any) -> tuple[IntArray, IntArray]:
-    """Nodes of all ways one after the other (``Nn1,n2``), and where each way begins and one more."""
-    split = pc.split_pattern(pc.utf8_slice_codeunits(column, 1), ",")
-    flat = split.values.slice(split.offsets[0].as_py(), split.offsets[-1].as_py() - split.offsets[0].as_py())
-    filled = pc.not_equal(flat, "")
-    count = pc.list_value_length(split).to_numpy(zero_copy_only=False)
-    count = np.where(pc.equal(pc.utf8_length(column), 1).to_numpy(zero_copy_only=False), 0, count)
-    return numbers(flat.filter(filled)), np.concatenate([[0], np.cumsum(count)])
-
-
-def tags_of(text: str) -> dict[str, str]:
-    """``Tname=caf%e9%,shop=books`` as a mapping."""
-    pairs = (pair.split("=", 1) for pair in text[1:].split(",") if "=" in pair)
-    return {_plain(key): _plain(value) for key, value in pairs}
 
 
 def _plain(text: str) -> str:

@@ -13,7 +13,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,8 +20,8 @@ import pyarrow.compute as pc
 
 from ..arrays import BoolArray, ByteArray, FloatArray, IntArray
 from ..progress import Bar
-from ._opl import NODE, RELATION, WAY, degrees, numbers, objects, references, tag_sets, tags_of
-from .features import Bounds
+from ._opl import NODE, RELATION, WAY, Block, objects, tag_sets
+from .features import Bounds, ranges
 
 #: relations that are areas
 _AREA_TYPES = ("multipolygon", "boundary")
@@ -40,12 +39,11 @@ class UnsortedError(Exception):
 class Found:
     """The lines in the format OPL of what counts and may touch the box, with all that it consists of.
 
-    `outside`: how many objects count but do not touch the box. `kept`: how many places, lines and runs were held.
+    `outside`: how many objects count but do not touch the box.
     """
 
     text: bytes
     outside: int
-    kept: Mapping[str, int]
 
 
 def sides_of(lat: FloatArray, lon: FloatArray, bounds: Bounds) -> ByteArray:
@@ -135,7 +133,7 @@ class FileSurvey:
     ) -> None:
         self._path, self._keys, self._counts, self._bounds = path, keys, counts, bounds
         plain = all(re.fullmatch(r"[A-Za-z0-9_:.-]+", key) for key in keys)  # others are written with escapes
-        self._pattern = f"(^T|,)({'|'.join(map(re.escape, keys))})=" if plain else "="
+        self._pattern = f"(^|,)({'|'.join(map(re.escape, keys))})=" if plain else "="
         self._node_sides, self._way_sides = Sides(self.most_runs), Sides(self.most_runs)
         self._nodes: dict[int, str] = {}
         self._ways: dict[int, str] = {}
@@ -158,86 +156,73 @@ class FileSurvey:
                 bar.update(done / len(stages), note=f"looking for {what}")
             stage()
         lines = [*(self._nodes[n] for n in sorted(self._nodes)), *(self._ways[w] for w in sorted(self._ways))]
-        runs = len(self._node_sides.runs()[0]) + len(self._way_sides.runs()[0])
-        kept = {"nodes": len(self._nodes), "ways": len(self._ways), "relations": len(self._relations), "runs": runs}
-        return Found("\n".join([*lines, *self._relations, ""]).encode(), self._outside, kept)
+        return Found("\n".join([*lines, *self._relations, ""]).encode(), self._outside)
 
-    def _look(self, kind: str, at: Callable[[Any], None]) -> None:
+    def _look(self, kind: str, at: Callable[[Block], None]) -> None:
         for block in objects(self._path, kind):
             at(block)
 
-    def _look_at_nodes(self, block: Any) -> None:
-        lat, lon = degrees(block["y"]), degrees(block["x"])
-        sides = sides_of(lat, lon, self._bounds)
-        sides[np.isnan(lat)] = _NOTHING
-        self._node_sides.add(numbers(block["id"]), sides)
-        near = self._counting(block, "node", apart(sides))
-        self._nodes |= zip(numbers(near["id"]).tolist(), _lines(near), strict=True)
+    def _look_at_nodes(self, block: Block) -> None:
+        sides = sides_of(block.lat, block.lon, self._bounds)
+        sides[np.isnan(block.lat)] = _NOTHING
+        self._node_sides.add(block.id, sides)
+        near = self._near(block, "node", sides)
+        self._nodes |= zip(block.id[near].tolist(), block.lines(near), strict=True)
 
-    def _look_at_ways(self, block: Any) -> None:
-        ref, start = references(block["refs"])
-        sides = self._node_sides.shared(ref, start)
-        self._way_sides.add(numbers(block["id"]), sides)
-        self._keep_ways(self._counting(block, "area", apart(sides)))
+    def _look_at_ways(self, block: Block) -> None:
+        sides = self._node_sides.shared(block.ref, block.start)
+        self._way_sides.add(block.id, sides)
+        near = self._near(block, "area", sides)
+        self._keep_ways(block, near, block.lines(near))
 
-    def _look_at_relations(self, block: Any) -> None:
+    def _look_at_relations(self, block: Block) -> None:
         """Areas by their ways; other relations, which are only reported, by their nodes as well."""
-        for tags, (number, text, members) in self._keyed(block, "area"):
-            parts = [member.split("@", 1)[0] for member in members[1:].split(",")]
+        rows, tags = self._counting(block, "area")
+        for line, its in zip(block.lines(rows), tags, strict=True):
+            parts = [member.split("@", 1)[0] for member in line.rpartition(" M")[2].split(",")]
             of = {kind: np.array([int(p[1:]) for p in parts if p[:1] == kind], dtype=np.int64) for kind in "nw"}
             sides = self._way_sides.shared(of["w"], np.array([0, len(of["w"])]))
-            if tags.get("type") not in _AREA_TYPES:
+            if its.get("type") not in _AREA_TYPES:
                 sides &= self._node_sides.shared(of["n"], np.array([0, len(of["n"])]))
             if apart(sides)[0]:
                 self._outside += 1
                 continue
-            self._relations.append(f"{number} {text} {members}")
+            self._relations.append(line)
             self._members.update(of["w"].tolist())
 
-    def _keyed(self, block: Any, geometry: str) -> Iterator[tuple[dict[str, str], tuple[str, ...]]]:
-        """Tags and fields of each object that counts."""
-        with_key = block.filter(pc.match_substring_regex(block["tags"], self._pattern))
-        for row in zip(*(column.to_pylist() for column in with_key.columns), strict=True):
-            tags = tags_of(row[1])
-            if self._counts(tags, geometry):
-                yield tags, row
-
-    def _counting(self, block: Any, geometry: str, away: BoolArray) -> Any:
-        """The rows that count and are not away from the box; the others that count are counted."""
-        with_key = pc.match_substring_regex(block["tags"], self._pattern).to_numpy(zero_copy_only=False)
-        rows = np.flatnonzero(with_key)
-        sets, which = tag_sets(pc.utf8_slice_codeunits(block["tags"].take(pa.array(rows)), 1), self._keys)
+    def _counting(self, block: Block, geometry: str) -> tuple[IntArray, list[dict[str, str]]]:
+        """The rows that count, and the tags of each."""
+        rows = np.flatnonzero(pc.match_substring_regex(block.tags, self._pattern).to_numpy(zero_copy_only=False))
+        sets, which = tag_sets(block.tags.take(pa.array(rows)), [*self._keys, "type"])
         mine = np.array([self._counts(tags, geometry) for tags in sets], dtype=np.bool_)[which]
-        self._outside += int(np.count_nonzero(mine & away[rows]))
-        return block.take(pa.array(rows[mine & ~away[rows]]))
+        return rows[mine], [sets[i] for i in which[mine]]
 
-    def _keep_ways(self, block: Any) -> None:
-        self._ways |= zip(numbers(block["id"]).tolist(), _lines(block), strict=True)
-        self._refs.append(np.unique(references(block["refs"])[0]))
+    def _near(self, block: Block, geometry: str, sides: ByteArray) -> IntArray:
+        """The rows that count and are not away from the box; the others that count are counted."""
+        rows, _ = self._counting(block, geometry)
+        away = apart(sides[rows])
+        self._outside += int(np.count_nonzero(away))
+        return rows[~away]
+
+    def _keep_ways(self, block: Block, rows: IntArray, lines: list[str]) -> None:
+        self._ways |= zip(block.id[rows].tolist(), lines, strict=True)
+        self._refs.append(np.unique(block.ref[ranges(block.start, rows)[0]]))
 
     def _fetch_members(self) -> None:
         """The ways that the relations consist of."""
         wanted = np.array(sorted(self._members - self._ways.keys()), dtype=np.int64)
-        for block in objects(self._path, WAY) if len(wanted) else ():
-            chosen = np.isin(numbers(block["id"]), wanted)
-            if chosen.any():
-                self._keep_ways(_without_tags(block.filter(pa.array(chosen))))
+        for block, rows, lines in self._parts(WAY, wanted):
+            self._keep_ways(block, rows, lines)
 
     def _fetch_nodes(self) -> None:
         """The places that all these ways refer to."""
         wanted = np.unique(np.concatenate(self._refs)) if self._refs else np.empty(0, np.int64)
-        for block in objects(self._path, NODE) if len(wanted) else ():
-            chosen = np.isin(numbers(block["id"]), wanted)
-            if chosen.any():
-                more = _without_tags(block.filter(pa.array(chosen)))
-                self._nodes = dict(zip(numbers(more["id"]).tolist(), _lines(more), strict=True)) | self._nodes
+        for block, rows, lines in self._parts(NODE, wanted):
+            self._nodes = dict(zip(block.id[rows].tolist(), lines, strict=True)) | self._nodes
 
-
-def _without_tags(block: Any) -> Any:
-    """Parts of other objects: if they count themselves, they have been looked at before."""
-    return block.set_column(1, "tags", pa.array(["T"] * block.num_rows))
-
-
-def _lines(block: Any) -> list[str]:
-    """Objects as they were."""
-    return [" ".join(fields) for fields in zip(*(column.to_pylist() for column in block.columns), strict=True)]
+    def _parts(self, kind: str, wanted: IntArray) -> Iterator[tuple[Block, IntArray, list[str]]]:
+        """Parts of other objects, without tags: if they count themselves, they have been looked at before."""
+        for block in objects(self._path, kind) if len(wanted) else ():
+            rows = np.flatnonzero(np.isin(block.id, wanted))
+            if len(rows):
+                yield block, rows, [re.sub(r" T\S*", " T", line, count=1) for line in block.lines(rows)]

@@ -222,12 +222,8 @@ class Areas:
             empty = np.empty(0)
             return empty, empty, empty, empty
         first = self.ring_start[self.area_start[:-1]]
-        return (
-            np.minimum.reduceat(self.lat, first),
-            np.minimum.reduceat(self.lon, first),
-            np.maximum.reduceat(self.lat, first),
-            np.maximum.reduceat(self.lon, first),
-        )
+        low, high = np.minimum.reduceat, np.maximum.reduceat
+        return low(self.lat, first), low(self.lon, first), high(self.lat, first), high(self.lon, first)
 
     def touching(self, bounds: Bounds) -> BoolArray:
         """Whose box meets the bounds."""

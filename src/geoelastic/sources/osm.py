@@ -9,11 +9,11 @@ go over that: memory is bounded by the part, not by the file.
 
 from __future__ import annotations
 
-import gc
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from typing import Any
 
 from ..errors import FileError
 from ..progress import Bar, progress_bar
@@ -33,14 +33,19 @@ SURVEY_BYTES = 20_000_000
 
 def osm_box(path: str | Path) -> Bounds | None:
     """The box that the file's header states, None if it states none."""
-    osmium = load_osmium()
-    _check_file(path)
-    with readable(path):
-        box = osmium.io.Reader(str(path), osmium.osm.NOTHING).header().box()
+    box = _header(path).box()
     if not box.valid():
         return None
     low, high = box.bottom_left, box.top_right
     return low.lat, low.lon, high.lat, high.lon
+
+
+def _header(path: str | Path) -> Any:
+    osmium = load_osmium()
+    if not Path(path).is_file():
+        raise FileError(f"{path}: there is no such file")
+    with readable(path):
+        return osmium.io.Reader(str(path), osmium.osm.NOTHING).header()
 
 
 def read_osm(
@@ -58,15 +63,13 @@ def read_osm(
     the result numbers the rules through all layers. With `levels`, `value` is the number of storeys (NaN where
     unknown); with `hours`, opening hours are kept.
     """
-    _check_file(path)
+    header, box = _header(path), osm_box(path)
     collector = Collector(layers, bounds, levels=levels, hours=hours)
-    osmium = load_osmium()
     with progress_bar(f"read {Path(path).name}", 1.0, show=progress) as bar, readable(path):
-        found = _survey(path, collector, bounds, bar)
-        header = osmium.io.Reader(str(path), osmium.osm.NOTHING).header()
+        found = _survey(path, collector, bounds, box, bar)
         stamp = header.get("osmosis_replication_timestamp") or header.get("timestamp")
         little = nullcontext("sparse_mem_array")
-        with location_storage(path) if found is None else little as storage, _without_cycle_search():
+        with location_storage(path) if found is None else little as storage:
             if found is None:
                 passes = OsmPasses(str(path), collector, storage, bar=bar if progress else None)
             else:
@@ -74,7 +77,6 @@ def read_osm(
                 passes = OsmPasses(found.text, collector, storage)
             passes.run()
         newest = stamp or passes.newest or (newest_change(path, collector.keys) if found is not None else "")
-    box = osm_box(path)
     info = {
         "source": Path(path).name,
         "timestamp": newest or None,
@@ -84,9 +86,10 @@ def read_osm(
     return collector.features(info)
 
 
-def _survey(path: str | Path, collector: Collector, bounds: Bounds | None, bar: Bar) -> Found | None:
+def _survey(
+    path: str | Path, collector: Collector, bounds: Bounds | None, box: Bounds | None, bar: Bar
+) -> Found | None:
     """What may touch the bounds; None where reading all of the file is as good."""
-    box = osm_box(path)
     if bounds is None or Path(path).stat().st_size < SURVEY_BYTES or (box is not None and _covers(bounds, box)):
         return None
     try:
@@ -99,11 +102,6 @@ def _covers(bounds: Bounds, box: Bounds) -> bool:
     return all(bounds[i] <= box[i] for i in (0, 1)) and all(bounds[i] >= box[i] for i in (2, 3))
 
 
-def _check_file(path: str | Path) -> None:
-    if not Path(path).is_file():
-        raise FileError(f"{path}: there is no such file")
-
-
 @contextmanager
 def readable(path: str | Path) -> Iterator[None]:
     """libosmium's errors as ours."""
@@ -112,18 +110,6 @@ def readable(path: str | Path) -> Iterator[None]:
     except RuntimeError as error:
         reason = " ".join(str(error).split())[:200]
         raise FileError(f"{Path(path).name}: not a whole OpenStreetMap file ({reason}); download it again") from None
-
-
-@contextmanager
-def _without_cycle_search() -> Iterator[None]:
-    """Reading makes many short-lived objects and no cycles; looking for cycles among all else takes a sixth of it."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 @contextmanager

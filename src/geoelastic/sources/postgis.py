@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import shapely
 
 from ..errors import FileError, InputError, MissingExtraError
@@ -44,11 +45,12 @@ def read_postgis(
     with _connected(dsn) as connection:
         schema = _Schema(connection, prefix)
         missing = [key for key in wanted if not schema.has(key)]
-        for row in schema.select(f"{prefix}_point", wanted, collector.keys, bounds):
-            choice = collector.choose(dict(zip(wanted, row[1:-1], strict=True)), "node")
-            if choice:
-                point = shapely.from_wkb(row[-1])
-                collector.add_point(point.y, point.x, choice)
+        rows = list(schema.select(f"{prefix}_point", wanted, collector.keys, bounds))
+        points = shapely.from_wkb(np.array([row[-1] for row in rows], dtype=object))
+        tags = (dict(zip(wanted, row[1:-1], strict=True)) for row in rows)
+        choices = np.array([collector.choose(each, "node") for each in tags], dtype=np.int64)
+        lat, lon, counts = shapely.get_y(points), shapely.get_x(points), choices > 0
+        collector.add_points(lat[counts], lon[counts], choices[counts])
         for row in schema.select(f"{prefix}_polygon", wanted, collector.keys, bounds):
             choice = collector.choose(dict(zip(wanted, row[1:-1], strict=True)), "area")
             if choice:
