@@ -292,27 +292,33 @@ def test_no_unbiased_estimate_from_some_peoples_reports_is_nearer_to_all_than_th
     metric: Any, mechanism: Any
 ) -> None:
     """The bound is reached: by the linear estimator that is best at the truth, from reports drawn again and again of
-    people chosen again and again; over all zones, and over all but one."""
+    people chosen again and again; over all zones, and over all but one; and over pairs of zones, by somebody who does
+    not know how people are divided inside a pair, for whom it is wider."""
     zones, rng = grid_zones(metric.grid, 900), np.random.default_rng(12)
     cells = rng.choice(np.flatnonzero(metric.secret[metric.locations.owner]), 60)
     row, col = np.divmod(rng.choice(cells, 3000), metric.grid.cols)
     lat, lon = metric.grid.cell_to_latlon(row, col)
     number = np.append(np.arange(zones.n), -1)
-    known = Known(Squares(zones, {("all", 1): number, ("square", 1): np.maximum(number - 1, -1)}), mechanism, lat, lon)
+    single = {"all": number, "square": np.maximum(number - 1, -1)}
+    larger = {(way, size): of // size for way, of in single.items() for size in (1, 2)}
+    known = Known(Squares(zones, larger), mechanism, lat, lon)
     some = np.array([rng.permutation(3000)[:600] for _ in range(300)])
     reports = mechanism.sample_cells(metric.locations.owner[row, col][some.ravel()], rng=SeededRandom(1))
     columns = known._model.outputs(*metric.grid.cell_to_latlon(*reports)).reshape(some.shape)
     for way, of in (("all", 0), ("square", 1)):
         rows, truth = known._rows(way, 1)
         assert truth.size == 4
-        linear, distances = linear_estimator(rows, truth), []
+        linear, off = linear_estimator(rows, truth), []
         for seen in columns:
             found = linear.operator @ np.bincount(seen, minlength=rows.shape[1]) / seen.size
-            shares, wanted = found[of:] / found[of:].sum(), truth[of:] / truth[of:].sum()
-            distances.append(np.abs(shares - wanted).sum() / 2)
+            off.append(found[of:] / found[of:].sum() - truth[of:] / truth[of:].sum())
         bound = known.least_unbiased(way, 1, 600)
-        # four standard errors of the mean
-        assert abs(bound - np.mean(distances)) < 4 * np.std(distances) / np.sqrt(300)
+        pairs = np.add.reduceat(off, range(0, truth.size - of, 2), axis=1)
+        for least, errors in ((bound, off), (known.least_unbiased(way, 2, 600, inside=1), pairs)):
+            distances = np.abs(errors).sum(axis=1) / 2
+            # four standard errors of the mean
+            assert abs(least - np.mean(distances)) < 4 * np.std(distances) / np.sqrt(300)
+        assert known.least_unbiased(way, 2, 600) < known.least_unbiased(way, 2, 600, inside=1)
         # everybody's reports leave the blur alone, no chance of who reports
         assert known.least_unbiased(way, 1, 3000) < bound / np.sqrt(5)
 

@@ -14,8 +14,7 @@ from ..mechanism.geox_mechanism import load_mechanism
 from ..metric.geox_file import is_portable
 from ..opening import load
 from .estimate import Estimate, Survey, estimate, prepare
-from .estimate_page import short_name
-from .output import estimate_rows, require_output, save_estimate
+from .output import estimate_rows, require_output, save_estimate, short_name
 from .plan import Plan, plan
 from .reports import read_reports
 from .zones import Zones

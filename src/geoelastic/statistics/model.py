@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from .. import _kernels as kernels
 from ..arrays import FloatArray, IndexArray, IntArray
-from ..errors import InputError, OutsideError
+from ..errors import FileError, InputError, OutsideError
 from ..mechanism.elastic import ElasticMechanism
 from ..mechanism.expected_errors import weight_tables
 from ..mechanism.laplace import PlanarLaplace
@@ -27,7 +27,9 @@ from ..metric.threads import worker_count
 from ..metric.weights import Weights
 from ..progress import progress_bar
 from ..reports.protocols import Mechanism
+from ..store.atomic import writing
 from ..store.digest import digest
+from ..store.kept import kept
 from .atoms import Atoms, entries_of
 
 #: A matrix has at most so many entries (0.4 GB): beyond it, reports that lie together are counted together.
@@ -36,6 +38,10 @@ MOST_ENTRIES = 100_000_000
 LARGE = 10_000_000
 #: Atoms that a thread takes at once.
 _PART = 16
+#: The bins of planar Laplace.
+_BINS_PER_ERROR, _MOST_BINS = 8, 40_000
+#: Places on each axis over which a density is averaged.
+_POINTS = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,9 +84,7 @@ def report_model(
 ) -> ReportModel:
     """The model of a mechanism's reports; kept in the folder `cache` by content."""
     if isinstance(mechanism, PlanarLaplace):
-        from .laplace_model import laplace_model
-
-        return laplace_model(mechanism, atoms)
+        return _laplace_model(mechanism, atoms)
     if not isinstance(mechanism, ElasticMechanism | Law):
         raise InputError(
             f"reports of a {type(mechanism).__name__} cannot be used: their probabilities are those of what it was "
@@ -90,10 +94,8 @@ def report_model(
     grid, owner = law.metric.grid, law.metric.locations.owner
     group = _groups(law.metric, most // atoms.n)
     path = None if cache is None else Path(cache) / f"model-{_digest(law, atoms, group)}.npy"
-    matrix = _kept(path, (atoms.n, int(group.max()) + 1))
-    if matrix is None:
-        matrix = _matrix(law, atoms, group, workers, progress)
-        _keep(path, matrix)
+    shape = atoms.n, int(group.max()) + 1
+    matrix = kept(path, lambda p: _read(p, shape), lambda: _matrix(law, atoms, group, workers, progress), _write)
 
     def of_place(lat: FloatArray, lon: FloatArray) -> IntArray:
         row, col = grid.latlon_to_cell(lat, lon)
@@ -159,21 +161,60 @@ def _digest(law: Law, atoms: Atoms, group: IndexArray) -> str:
     return digest(atoms.digest, *arrays, str(law.weights.exponent))[:32]
 
 
-def _kept(path: Path | None, shape: tuple[int, int]) -> FloatArray | None:
-    if path is None:
-        return None
+def _read(path: Path, shape: tuple[int, int]) -> FloatArray:
     try:
         found: FloatArray = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError):
-        return None
-    return found if found.shape == shape else None
+        raise FileError(f"{path}: not a model") from None
+    if found.shape != shape:
+        raise FileError(f"{path}: not a model of these zones")
+    return found
 
 
-def _keep(path: Path | None, matrix: FloatArray) -> None:
-    if path is None:
-        return
-    from ..store.atomic import writing
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with writing(path) as temporary, Path(temporary).open("wb") as file:
+def _write(matrix: FloatArray, path: Path) -> None:
+    with writing(path) as temporary, temporary.open("wb") as file:
         np.save(file, matrix)
+
+
+def _laplace_model(mechanism: PlanarLaplace, atoms: Atoms) -> ReportModel:
+    """The model of a `PlanarLaplace` over the map of the zones: bins of a grid, and one for all that falls outside it.
+
+    A report is put into a square bin of about an eighth of the mean error (more on large maps), which is done after the
+    fact and so loses a little information but no truth. The chance of a bin is the mean of the density over people
+    spread evenly inside the bins that hold them, summed to 1 with what lies outside.
+    """
+    grid = atoms.zones.grid
+    side = max(1, int(2 / mechanism.epsilon / _BINS_PER_ERROR / grid.cell_m))
+    while -(-grid.rows // side) * -(-grid.cols // side) > min(_MOST_BINS, MOST_ENTRIES // atoms.n):
+        side += 1
+    rows, cols = -(-grid.rows // side), -(-grid.cols // side)
+    chance = _chances(mechanism, rows, cols, side * grid.cell_m)
+    matrix = np.zeros((atoms.n, rows * cols + 1), np.float64 if atoms.n * rows * cols <= LARGE else np.float32)
+    bins = atoms.cell // grid.cols // side * cols + atoms.cell % grid.cols // side
+    pairs, entry = np.unique(atoms.cell_atom * np.int64(rows * cols) + bins, return_inverse=True)
+    people = np.bincount(entry, atoms.cell_share)
+    for pair, held in zip(pairs.tolist(), people.tolist(), strict=True):
+        atom, row, col = pair // (rows * cols), pair // cols % rows, pair % cols
+        seen = chance[rows - 1 - row : 2 * rows - 1 - row, cols - 1 - col : 2 * cols - 1 - col]
+        matrix[atom, :-1] += held * seen.ravel()
+    matrix[:, -1] = np.maximum(1 - matrix[:, :-1].sum(axis=1, dtype=np.float64), 0)
+
+    def of_place(lat: FloatArray, lon: FloatArray) -> IntArray:
+        row, col = grid.latlon_to_cell(lat, lon)
+        return np.where(row < 0, rows * cols, row // side * cols + col // side)
+
+    return ReportModel(atoms, matrix, of_place)
+
+
+def _chances(mechanism: PlanarLaplace, rows: int, cols: int, side_m: float) -> FloatArray:
+    """The chance of a bin so many bins away, (2 rows - 1, 2 cols - 1), for people spread evenly over theirs: the
+    density at the mean over the difference of two places in squares, whose law is a triangle on each axis."""
+    down, across = np.arange(1 - rows, rows) * side_m, np.arange(1 - cols, cols) * side_m
+    step = (np.arange(_POINTS) + 0.5) / _POINTS * 2 - 1
+    weight = (1 - np.abs(step)) / (1 - np.abs(step)).sum()
+    chance = np.zeros((down.size, across.size))
+    for a, u in zip(step * side_m, weight, strict=True):
+        for b, v in zip(step * side_m, weight, strict=True):
+            chance += u * v * mechanism.density(np.hypot(down[:, None] + a, across[None, :] + b))
+    chance *= side_m**2
+    return chance / max(1.0, float(chance.sum()))

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import shapely
 
 from ..arrays import FloatArray, IndexArray, IntArray
-from ..errors import InputError, MissingExtraError, require_count, require_positive
+from ..errors import InputError, import_extra, require_count, require_positive
 from ..fences import read_named_fences
 from ..locations import Grid
 from ..metric import AnyMetric
@@ -140,10 +140,7 @@ def leaf_zones(grid: Grid, weight: FloatArray, count: int) -> Zones:
 
 def h3_zones(grid: Grid, resolution: int) -> Zones:
     """The cells of Uber's H3 at a resolution."""
-    try:
-        import h3
-    except ImportError:
-        raise MissingExtraError("h3", "h3") from None
+    h3 = import_extra("h3", "h3")
     if not 0 <= resolution <= 15:
         raise InputError(f"'resolution' of H3 must be in [0, 15], got {resolution}")
     lat, lon = grid.cell_to_latlon(*np.indices(grid.shape).reshape(2, -1))
