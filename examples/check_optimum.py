@@ -4,8 +4,8 @@
     python examples/check_optimum.py FILE
 
 Prints metres that no mechanism between the file's places can fall below on average if it tells any two of them at
-distance u (in units of 1/8192) apart by a factor of at most e^(u/8192). The argument is the five lines at the head of
-src/geoelastic/evaluation/optimum_bound.py; the numbers in the file may come from anywhere.
+distance u (in units of 1/8192) apart by a factor of at most e^(u/8192). The argument is the few lines of
+`certified_bound` in src/geoelastic/evaluation/optimum.py; the numbers in the file may come from anywhere.
 """
 
 import gzip

@@ -17,9 +17,9 @@ from geoelastic.area import Area
 from geoelastic.errors import InputError
 from geoelastic.evaluation import adversary
 from geoelastic.evaluation.adversary import binary_error, euclidean_error, loss_error, worst_case
-from geoelastic.evaluation.attacks import own_prior_error, repeated_reports
+from geoelastic.evaluation.attacks import Acquaintance, repeated_reports
 from geoelastic.evaluation.baselines import laplace_channel
-from geoelastic.evaluation.channel import Channel, Outputs, channel_from_matrix
+from geoelastic.evaluation.channel import Channel, Outputs, channel_from_matrix, read
 from geoelastic.evaluation.prior import Prior
 from geoelastic.locations import Grid
 
@@ -161,7 +161,10 @@ def test_own_prior_equals_brute_force() -> None:
     matrix = [[Fraction(1, 2), Fraction(1, 2)], [Fraction(1, 4), Fraction(3, 4)], [Fraction(1), Fraction(0)]]
     own = [[Fraction(1, 3), Fraction(2, 3), Fraction(0)], [Fraction(0), Fraction(0), Fraction(1)]]
     prior = make_prior([(0, 0), (300, 400), (0, 100)], [0.2, 0.3, 0.5], [[float(p) for p in row] for row in own])
-    got = own_prior_error(make_channel(matrix, [0, 1, 2]), prior)
+    channel = make_channel(matrix, [0, 1, 2])
+    known = Acquaintance(channel, prior)
+    read(channel, known)
+    got = known.error()
     binary = [[Fraction(int(p != h)) for h in range(2)] for p in range(2)]
     metres = [[Fraction(500 * int(p != h)) for h in range(2)] for p in range(2)]
     assert got.binary == pytest.approx([float(brute_force(matrix[:2], own[0][:2], binary)), 0])

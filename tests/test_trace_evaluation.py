@@ -14,7 +14,7 @@ import pytest
 import geoelastic as ge
 from geoelastic import _kernels as kernels
 from geoelastic.evaluation.commuters import synthetic_commuters
-from geoelastic.evaluation.traces.trace_attack import attack_releases, map_release, running_mean, smooth
+from geoelastic.evaluation.traces.trace_attack import attack_releases, believe, map_release, running_mean
 from geoelastic.evaluation.traces.trace_baselines import (
     Predictive,
     TraceScene,
@@ -88,7 +88,7 @@ def test_smoothing_finds_a_person_who_stays_from_noisy_ticks_and_a_mean_does_too
     law /= law.sum(axis=1, keepdims=True)
     here = int(np.hypot(*(xy - 500).T).argmin())  # at the edge a mean is drawn inwards
     ticks = rng.choice(n, 100, p=law[here])
-    guess = smooth(ticks, lambda z: np.log(law[:, z]), np.full(n, 1 / n), xy, step_s=60)
+    guess, _ = believe(ticks, lambda z: np.log(law[:, z]), np.full(n, 1 / n), xy, step_s=60)
     release = np.hypot(*(xy[ticks] - xy[here]).T).mean()
     assert np.hypot(*(guess - xy[here]).T).mean() < 0.3 * release
     assert np.hypot(*(running_mean(xy[ticks], 72) - xy[here]).T).mean() < 0.6 * release

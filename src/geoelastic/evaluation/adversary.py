@@ -29,6 +29,8 @@ from ..errors import InputError
 from .channel import Channel, read
 from .prior import Prior
 
+#: neighbours, whom no report should tell apart
+_NEAR_M = 300
 #: sides of the squares by which guesses are ruled out together, one after the other: a hundred groups in a city, then
 #: parts of those that are left
 _GROUPS_M = (1000.0, 300.0)
@@ -82,9 +84,9 @@ def binary_error(channel: Channel, prior: Prior, *, among: FloatArray | None = N
     return found.binary()
 
 
-def worst_case(channel: Channel, prior: Prior, *, near_m: float = 300) -> WorstCase:
+def worst_case(channel: Channel, prior: Prior) -> WorstCase:
     """Worst cases and entropy of a channel, by exact sums over its outputs."""
-    found = ChannelSurvey(channel, prior, near_m=near_m)
+    found = ChannelSurvey(channel, prior)
     read(channel, found)
     return found.worst()
 
@@ -93,15 +95,14 @@ class ChannelSurvey:
     """Reads a channel for all that needs no distance: guesses of the very place, worst cases, entropy."""
 
     def __init__(
-        self, channel: Channel, prior: Prior, *, among: FloatArray | None = None, near_m: float = 300,
-        worst: bool = True,
+        self, channel: Channel, prior: Prior, *, among: FloatArray | None = None, worst: bool = True
     ) -> None:  # fmt: skip
-        self._channel, self._prior, self._near_m = channel, prior, near_m
+        self._channel, self._prior = channel, prior
         self._among = np.ones(prior.n_places) if among is None else among
         self._best, self._share = _favourites(channel, prior.weights / self._among)
         chance = np.bincount(channel.row_of_place, weights=prior.weights, minlength=channel.n_inputs)
         self._chance: FloatArray = chance.astype(np.float64)
-        self._pairs = _near_pairs(channel, prior, near_m) if worst else None
+        self._pairs = _near_pairs(channel, prior) if worst else None
         self._strategy = np.zeros(channel.outputs.n, dtype=np.int64)
         self._hit = np.zeros(channel.n_inputs)
         self._hidden, self._lucky, self._excluded, self._loss = 0.0, 1.0, 0.0, 0.0
@@ -133,7 +134,7 @@ class ChannelSurvey:
         inside = _bits(self._prior.weights) - _bits(self._chance)
         return WorstCase(
             float(self.binary().per_place.min()), max(self._lucky, 0.0), self._hidden + inside,
-            _bits(self._prior.weights), self._excluded / max(self._channel.outputs.n, 1), self._loss, self._near_m,
+            _bits(self._prior.weights), self._excluded / max(self._channel.outputs.n, 1), self._loss, _NEAR_M,
         )  # fmt: skip
 
 
@@ -142,9 +143,9 @@ def _bits(p: FloatArray) -> float:
     return float(-np.sum(p * np.log2(p)))
 
 
-def _near_pairs(channel: Channel, prior: Prior, near_m: float) -> IntArray:
-    """Inputs that hold places within `near_m` of each other."""
-    pairs = KDTree(prior.xy).query_pairs(near_m, output_type="ndarray")
+def _near_pairs(channel: Channel, prior: Prior) -> IntArray:
+    """Inputs that hold places within `_NEAR_M` of each other."""
+    pairs = KDTree(prior.xy).query_pairs(_NEAR_M, output_type="ndarray")
     rows = channel.row_of_place[pairs]
     return np.unique(np.sort(rows[rows[:, 0] != rows[:, 1]], axis=1), axis=0)
 

@@ -24,7 +24,7 @@ from ..errors import InputError, require_count
 from ..fences import cells_to_shape
 from ..metric import AnyMetric
 from .baselines import laplace_channel
-from .channel import Channel, read
+from .channel import Channel
 from .elastic_channel import cells_in, distance_table, elastic_channel, reporting_channel
 from .prior import Prior
 from .study_areas import StudyArea
@@ -39,18 +39,9 @@ class OwnPriorError:
     places: IntArray
 
 
-def own_prior_error(channel: Channel, prior: Prior, *, max_users: int | None = None) -> OwnPriorError:
-    """The adversary knows the user's own habits. A user with one place has nothing left to hide: error 0.
-
-    `max_users` takes an even sample of the users, for a quick look.
-    """
-    found = Acquaintance(channel, prior, max_users=max_users)
-    read(channel, found)
-    return found.error()
-
-
 class Acquaintance:
-    """Reads a channel as adversaries do who know one user's habits each."""
+    """Reads a channel as adversaries do who know one user's habits each. A user with one place has nothing left to
+    hide: error 0. `max_users` takes an even sample of the users, for a quick look."""
 
     def __init__(self, channel: Channel, prior: Prior, *, max_users: int | None = None) -> None:
         size = prior.n_users if max_users is None else min(max_users, prior.n_users)

@@ -31,17 +31,21 @@ from scipy import optimize
 
 from .. import _kernels as kernels
 from ..arrays import FloatArray, IntArray
-from ..errors import InputError, require_choice, require_count, require_positive
+from ..errors import InputError, require_positive
 from ..locations import Grid
+from ..mechanism.laplace import PlanarLaplace
 from .channel import Channel, Outputs
 from .prior import Prior
 from .utility import Utility
 
+#: cells of a side of the largest square of a quadtree
+_MOST_SIDE = 512
+
 
 def location_guard_channel(prior: Prior, grid: Grid, level: str) -> Channel:
     """Planar Laplace at one of the three levels that the browser extension Location Guard offers."""
-    require_choice("level", level, LOCATION_GUARD_EPSILON)
-    return laplace_channel(prior, grid, LOCATION_GUARD_EPSILON[level], name=f"Location Guard, {level}")
+    epsilon = PlanarLaplace.from_location_guard(level).epsilon
+    return laplace_channel(prior, grid, epsilon, name=f"Location Guard, {level}")
 
 
 def grid_snap_channel(prior: Prior, grid: Grid, *, side_m: float = 2000) -> Channel:
@@ -54,9 +58,7 @@ def grid_snap_channel(prior: Prior, grid: Grid, *, side_m: float = 2000) -> Chan
     return _snapped(f"grid of {side * grid.cell_m / 1000:g} km (no guarantee)", squares, grid)
 
 
-def density_snap_channel(
-    prior: Prior, grid: Grid, people: FloatArray, *, people_min: float = 1000, max_side: int = 512
-) -> Channel:
+def density_snap_channel(prior: Prior, grid: Grid, people: FloatArray, *, people_min: float = 1000) -> Channel:
     """The centre of the smallest square of a quadtree that holds at least `people_min`: population decides the level.
 
     `people`: persons (or another count of the crowd) in each cell of the grid. This is how recent phones coarsen a
@@ -69,10 +71,9 @@ def density_snap_channel(
     row, col = np.divmod(prior.cell, grid.cols)
     chosen = np.zeros((len(row), 3), dtype=np.int64)
     open_ = np.ones(len(row), dtype=bool)
-    limit = 2 ** math.ceil(math.log2(require_count("max_side", max_side)))
     while open_.any():
         crowd = _pooled(people, side)
-        enough = open_ & ((crowd[row // side, col // side] >= people_min) | (side >= limit))
+        enough = open_ & ((crowd[row // side, col // side] >= people_min) | (side >= _MOST_SIDE))
         chosen[enough] = np.column_stack([row // side * side, col // side * side, np.full(len(row), side)])[enough]
         open_ &= ~enough
         side *= 2
@@ -98,8 +99,6 @@ def _snapped(name: str, squares: IntArray, grid: Grid) -> Channel:
     return Channel(name, output_of.ravel(), outputs, lambda start, stop: identity[:, start:stop], sound=False)
 
 
-#: the browser extension Location Guard: epsilon = 2 / radius, radius 200, 500 and 2000 m
-LOCATION_GUARD_EPSILON = {"low": 2 / 200, "medium": 2 / 500, "high": 2 / 2000}
 _TAIL = 1e-12
 #: epsilons that calibration looks at
 _LOW, _HIGH = 1e-9, 1e3
@@ -249,22 +248,22 @@ def _corner_table(epsilon: float, cell_m: float, squares: _Squares, row: IntArra
     return np.asarray(table, dtype=np.float64)
 
 
-def calibrate(utility: Callable[[float], float], target: float, *, low: float = _LOW, high: float = _HIGH) -> float:
-    """The epsilon in [low, high] at which a function that falls with epsilon takes the value `target`.
+def calibrate(utility: Callable[[float], float], target: float) -> float:
+    """The epsilon from `_LOW` to `_HIGH` at which a function that falls with epsilon takes the value `target`.
 
     The bracket is widened from the middle on a logarithmic scale, so that `utility` is never asked for extremes that it
     does not need, and the root is found by Brent's method on log(eps) to a relative 1e-12.
     """
     require_positive("target", target)
-    a = b = math.sqrt(low * high)
+    a = b = math.sqrt(_LOW * _HIGH)
     while utility(a) < target:
-        if a <= low:
-            raise InputError(f"no epsilon >= {low:g} per metre loses as much utility as {target:g}")
-        a = max(low, a / 8)
+        if a <= _LOW:
+            raise InputError(f"no epsilon >= {_LOW:g} per metre loses as much utility as {target:g}")
+        a = max(_LOW, a / 8)
     while utility(b) > target:
-        if b >= high:
-            raise InputError(f"no epsilon <= {high:g} per metre loses as little utility as {target:g}")
-        b = min(high, b * 8)
+        if b >= _HIGH:
+            raise InputError(f"no epsilon <= {_HIGH:g} per metre loses as little utility as {target:g}")
+        b = min(_HIGH, b * 8)
     if a == b:
         return a
     root = optimize.brentq(lambda t: utility(math.exp(t)) - target, math.log(a), math.log(b), xtol=1e-12, rtol=1e-12)

@@ -44,7 +44,6 @@ _AWAY = 0.1
 class Week:
     """What a person did: metres (V, 2) at the moments when sites asked, in order, which were in the night, the home."""
 
-    user: str
     xy: FloatArray
     night: BoolArray
     home: FloatArray
@@ -69,7 +68,7 @@ def week_of(trace: Trace, area: Area, *, seed: int) -> Week:
 
     hour = (times - start) / 3600 % 24
     nights = start + (np.arange(DAYS)[:, None] * 24 + np.arange(0, 6, 0.25)[None, :]).ravel() * 3600
-    return Week(trace.user, at(times), (hour >= _NIGHT[0]) | (hour < _NIGHT[1]), np.median(at(nights), axis=0))
+    return Week(at(times), (hour >= _NIGHT[0]) | (hour < _NIGHT[1]), np.median(at(nights), axis=0))
 
 
 def browsing_rows(
@@ -177,12 +176,10 @@ class _Surfer:
             # a new place after the week's last fresh report is told nothing
             kept = np.argsort(np.argsort(first))[which] < WEEKLY
             answered, places, which = answered[kept], places[kept], which[kept]
-        rows, cols = mechanism.sample_cells(places if not sticky else _first_of(places, which), rng=SeededRandom(seed))
-        reports = np.asarray(metric.locations.owner)[rows, cols]
-        xy = np.column_stack(metric.grid.cell_to_xy(rows, cols))
-        if sticky:
-            shown = np.unique(which, return_inverse=True)[1]
-            reports, xy = reports[shown], xy[shown]
+        _, first, shown = np.unique(which, return_index=True, return_inverse=True)
+        rows, cols = mechanism.sample_cells(places[first], rng=SeededRandom(seed))
+        reports = np.asarray(metric.locations.owner)[rows, cols][shown]
+        xy = np.column_stack(metric.grid.cell_to_xy(rows, cols))[shown]
         night = self.week.night[answered]
         seen, times = reports[night], np.ones(int(night.sum()))
         if sticky:
@@ -190,8 +187,7 @@ class _Surfer:
             times = again.astype(np.float64)
         logs = self._at_home(scene.rows[scene.row_of_place][:, seen], times)
         off = {OFF: float(np.hypot(*(xy - self.week.xy[answered]).T).mean())}
-        fresh = int(np.unique(which).size) if sticky else int(places.size)
-        return self._judged(logs, told=int(answered.size), fresh=fresh, off=off)
+        return self._judged(logs, told=int(answered.size), fresh=int(first.size), off=off)
 
 
 def _answered(mechanism: ElasticMechanism, xy: FloatArray) -> tuple[IntArray, IntArray]:
@@ -202,9 +198,3 @@ def _answered(mechanism: ElasticMechanism, xy: FloatArray) -> tuple[IntArray, In
     places = np.asarray(metric.locations.owner)[row[inside], col[inside]].astype(np.int64)
     secret = np.asarray(metric.secret)[places]
     return inside[secret], places[secret]
-
-
-def _first_of(places: IntArray, which: IntArray) -> IntArray:
-    """One place a key, by the number of the key."""
-    found: IntArray = places[np.unique(which, return_index=True)[1]]
-    return found

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from ..mechanism.sticky import Sticky
 from ..metric import AnyMetric
 from ..metric.measures import output_measure
 from ..metric.relief import reporting_metric
+from ..metric.totals import in_walking_order
 from ..metric.weights import HALF, WHOLE, Weights, make_weights
 from ..progress import progress_bar
 from .channel import Channel, Outputs, channel_from_matrix
@@ -69,8 +71,10 @@ def _distances(
     """
     whole = metric.whole()
     fenced = whole.fence[locations] > 0
-    free = np.flatnonzero(~fenced)
-    free = free[np.argsort(_along_a_curve(whole.xy[locations[free]]), kind="stable")]
+    free, turn = np.flatnonzero(~fenced), np.zeros(whole.n, np.int64)
+    walk = in_walking_order(whole.locations, whole.graph, whole.fence == 0)
+    turn[walk] = np.arange(walk.size)
+    free = free[np.argsort(turn[locations[free]])]
     groups = [
         part[k : k + kernels.TOGETHER]
         for part in (free, np.flatnonzero(fenced))
@@ -100,15 +104,6 @@ def _distances(
                 bar.update(done := done + len(some))
 
 
-def _along_a_curve(xy: FloatArray) -> IntArray:
-    """Where each point comes in Morton's order, by steps of 50 m: what is near in it is near on the map."""
-    step = np.floor((xy - xy.min(axis=0, initial=0)) / 50).astype(np.int64)
-    place = np.zeros(len(xy), dtype=np.int64)
-    for bit in range(20):
-        place |= ((step[:, 0] >> bit) & 1) << (2 * bit) | ((step[:, 1] >> bit) & 1) << (2 * bit + 1)
-    return place
-
-
 def _locations_of(metric: AnyMetric, prior: Prior) -> IntArray:
     owner: IntArray = metric.locations.owner.ravel()[prior.cell].astype(np.int64)
     return owner
@@ -130,7 +125,8 @@ def elastic_channel(
     table_of_weights = make_weights(WHOLE if sharpened else HALF)
     farthest = int(table.units.max(where=table.units < UNREACHABLE, initial=0))
     weight_of = _weight_by_units(table_of_weights, farthest)
-    label = name or f"elastic, output by {output if isinstance(output, str) else 'measure'}"
+    kind = "elastic, sharpened" if sharpened else "elastic"
+    label = name or f"{kind}, output by {output if isinstance(output, str) else 'measure'}"
     # inside a fence every report is even over it, whatever the measure outside
     return _channel(label, table, np.arange(metric.n), weight_of, (measure, cells), _outputs(metric), sound=True)
 
@@ -144,13 +140,18 @@ def law_channel(table: DistanceTable, output: str, rate: float) -> Channel:
     return _channel(name, table, column, weight_of, (measure, measure), _outputs(table.metric), sound=False)
 
 
-def reporting_channel(metric: AnyMetric, prior: Prior, *, workers: int = 2, progress: bool = False) -> Channel:
-    """What the map's own mechanism reports: by its certified relief if it was sharpened, else by half of d."""
-    options: dict[str, Any] = {"workers": workers, "progress": progress}
+def reported_by(metric: AnyMetric) -> tuple[AnyMetric, Callable[[DistanceTable], Channel]]:
+    """The metric that the map's own reports go by, and the channel that its distances make: by a certified relief if
+    the map was sharpened, else by half of d."""
     if metric.relief is None:
-        return elastic_channel(distance_table(metric, prior, **options))
-    table = distance_table(reporting_metric(metric.whole()), prior, **options)
-    return elastic_channel(table, output=metric.relief.output, sharpened=True)
+        return metric, elastic_channel
+    return reporting_metric(metric.whole()), partial(elastic_channel, output=metric.relief.output, sharpened=True)
+
+
+def reporting_channel(metric: AnyMetric, prior: Prior, *, workers: int = 2, progress: bool = False) -> Channel:
+    """What the map's own mechanism reports."""
+    lowered, make = reported_by(metric)
+    return make(distance_table(lowered, prior, workers=workers, progress=progress))
 
 
 def mechanism_channel(mechanism: ElasticMechanism | Sticky, prior: Prior, *, name: str = "mechanism") -> Channel:

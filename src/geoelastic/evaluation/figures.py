@@ -51,6 +51,14 @@ def save_figure(figure: Any, folder: Path, name: str) -> list[str]:
     return [f"{name}.{kind}" for kind in FORMATS]
 
 
+def label_axes(axes: Any, title: str, x: str, y: str) -> None:
+    """A title, names of both axes and a faint grid."""
+    axes.set_title(title, loc="left", fontweight="bold", fontsize=11)
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    axes.grid(alpha=0.3)
+
+
 def _window(metric: AnyMetric, cells: Any, margin: int) -> tuple[slice, slice, Grid]:
     """Rows, columns and grid of the smallest rectangle of cells around some cells."""
     row, col = np.divmod(cells, metric.grid.cols)
@@ -153,10 +161,7 @@ def trade_off(study: dict[str, Any]) -> Any:
         axes.xaxis.set_major_locator(FixedLocator([100, 200, 500, 1000, 2000, 5000, 10_000, 20_000]))
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-        axes.set_title(name, loc="left", fontweight="bold", fontsize=11)
-        axes.set_xlabel("expected distance of the report, m")
-        axes.set_ylabel("adversary's expected error, m")
-        axes.grid(alpha=0.3)
+        label_axes(axes, name, "expected distance of the report, m", "adversary's expected error, m")
     panels[-1].legend(fontsize=7, loc="center left", bbox_to_anchor=(1.01, 0.5), title="crosses: no guarantee")
     return figure
 
@@ -175,9 +180,6 @@ def recovery_curves(recovery: dict[str, Any]) -> Any:
         (right, "Distance of the best guess", "metres"),
     ):
         axes.set_xscale("log")
-        axes.set_title(title, loc="left", fontweight="bold", fontsize=11)
-        axes.set_xlabel("reports from one place")
-        axes.set_ylabel(unit)
-        axes.grid(alpha=0.3)
+        label_axes(axes, title, "reports from one place", unit)
     left.legend(fontsize=8)
     return figure

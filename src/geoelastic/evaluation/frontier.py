@@ -34,7 +34,7 @@ from .adversary import Guesser
 from .attacks import Acquaintance
 from .baselines import density_snap_channel, grid_snap_channel, laplace_channel
 from .channel import Channel, Outputs, channel_from_matrix, read
-from .elastic_channel import DistanceTable, distance_table, elastic_channel, law_channel
+from .elastic_channel import DistanceTable, distance_table, law_channel, reporting_channel
 from .prior import Prior
 from .study_areas import StudyArea
 from .study_stages import Stages
@@ -73,11 +73,7 @@ def sharpened(metric: Metric, digest: str, r_small: float, workers: int) -> Mech
     assert metric.relief is not None, "a default build is sharpened"
     output = metric.relief.output
     kind = "elastic" if output == "mass" else f"elastic by {output}"
-
-    def channel(prior: Prior) -> Channel:
-        table = distance_table(reporting_metric(metric), prior, workers=workers)
-        return elastic_channel(table, output=output, sharpened=True)
-
+    channel = partial(reporting_channel, metric, workers=workers)
     return Mechanism(kind, f"r_small {r_small:g} m", True, [digest, r_small], channel)
 
 
@@ -132,10 +128,6 @@ def point(channel: Channel, prior: Prior, *, reports: bool = True, density: Floa
     }
 
 
-def _point_of(mechanism: Mechanism, prior: Prior, density: FloatArray | None) -> dict[str, Any]:
-    return point(mechanism.channel(prior), prior, density=density)
-
-
 def area_rows(
     area: StudyArea, prior: Prior, mechanisms: Sequence[Mechanism], stages: Stages, density: FloatArray | None = None
 ) -> list[dict[str, Any]]:
@@ -146,7 +138,7 @@ def area_rows(
         found = stages.run(
             f"frontier {area.name} {m.kind} {m.setting}",
             about | {"kind": m.kind, "key": m.key},
-            partial(_point_of, m, prior, density),
+            lambda m=m: point(m.channel(prior), prior, density=density),  # type: ignore[misc]
         )
         rows.append({"area": area.name, "mechanism": m.kind, "setting": m.setting, "guarantee": m.guarantee, **found})
     end = f"frontier {area.name} no report"

@@ -9,7 +9,7 @@ it says in the end is one of the places), falls below the bound.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,18 +19,16 @@ from ..errors import InputError
 from ..mechanism.elastic import ElasticMechanism
 from ..metric import AnyMetric
 from .elastic_channel import cells_in
-from .optimum import LinearProgram, solve_optimum, spanner
-from .optimum_bound import WEIGHTS_TOTAL
+from .optimum import WEIGHTS_TOTAL, LinearProgram, solve_optimum, spanner
 from .study_areas import StudyArea
 
 
 @dataclass(frozen=True, eq=False)
 class LatticeScene:
-    """Locations of the map that are the places, their whole distances (n, n), the program between them, and which of
-    them lie in the inner half (by side) of the area."""
+    """Locations of the map that are the places, the program between them, and which of them lie in the inner half (by
+    side) of the area."""
 
     locations: IntArray
-    units: IntArray
     problem: LinearProgram
     inner: IntArray
 
@@ -42,9 +40,7 @@ class LatticeScene:
 
     def scaled(self, factor: float) -> LinearProgram:
         """The same program with every distance `factor` times as long."""
-        p = self.problem
-        units = np.maximum(np.rint(p.units * factor).astype(np.int64), 1)
-        return LinearProgram(p.places_mm, p.reports_mm, p.weight, p.edges, units)
+        return replace(self.problem, units=np.maximum(np.rint(self.problem.units * factor).astype(np.int64), 1))
 
 
 def lattice_scene(metric: AnyMetric, area: StudyArea, *, side: int = 15, stretch: float = 1.05) -> LatticeScene:
@@ -68,9 +64,7 @@ def lattice_scene(metric: AnyMetric, area: StudyArea, *, side: int = 15, stretch
     density = metric.mass[locations] / metric.locations.area_cells[locations]
     weight = np.rint(density / density.sum() * WEIGHTS_TOTAL).astype(np.int64)
     inner = np.flatnonzero([_inner(k, side) for k in at])
-    return LatticeScene(
-        locations, units, LinearProgram(xy_mm, xy_mm, weight, pairs, units[pairs[:, 0], pairs[:, 1]]), inner
-    )  # fmt: skip
+    return LatticeScene(locations, LinearProgram(xy_mm, xy_mm, weight, pairs, units[pairs[:, 0], pairs[:, 1]]), inner)
 
 
 def _inner(k: int, side: int) -> bool:

@@ -25,7 +25,6 @@ from scipy import sparse
 from ..arrays import FloatArray
 from ..locations import Grid
 from ..metric import AnyMetric
-from .adversary import AdversaryError, binary_error, euclidean_error
 from .baselines import boxed_laplace_channel, laplace_channel
 from .channel import Channel
 from .elastic_channel import DistanceTable, cells_in, paper_channel
@@ -35,20 +34,13 @@ from .study_areas import StudyArea
 
 @dataclass(frozen=True, eq=False)
 class AsRun:
-    """What the two programs saw: the channel that gives the utility, and the one that the adversary sees."""
+    """What the two programs saw: the channel that gives the utility, and the one that the adversary sees, who may guess
+    any of its outputs; `places` in each cell."""
 
     prior: Prior
     places: FloatArray
     utility: Channel
     adversary: Channel
-
-    def binary(self) -> AdversaryError:
-        """The adversary's chance of missing the place, for each cell."""
-        return binary_error(self.adversary, self.prior, among=self.places)
-
-    def euclidean(self) -> AdversaryError:
-        """The adversary's expected metres, for each cell; every cell of the box may be guessed."""
-        return euclidean_error(self.adversary, self.prior, guesses=self.adversary.outputs.xy)
 
 
 def cell_prior(prior: Prior, grid: Grid) -> tuple[Prior, FloatArray]:

@@ -121,7 +121,7 @@ class RealData:
         def quality() -> Quality:
             return quality_from_source(self.paris_recipe(size_km))
 
-        return self._metric("paris", key, quality, (*PARIS, CITY_RADIUS_M), r_small, build)
+        return self._metric("paris", key, quality, build, city=(*PARIS, CITY_RADIUS_M), r_small=r_small)
 
     def paris_recipe(self, size_km: float) -> Path:
         """The recipe of greater Paris, as a file that names the data."""
@@ -134,16 +134,12 @@ class RealData:
         """The same of downtown San Francisco, with cells of 50 m."""
         key = {"box": SF_BOX, "map": self.digest("sf_map")}
         box = Area.from_bounds(*SF_BOX)
-        return self._metric(
-            "san francisco", key, lambda: quality_from_osm(self.file("sf_map"), box, 50), None, 300, build
-        )
+        return self._metric("san francisco", key, lambda: quality_from_osm(self.file("sf_map"), box, 50), build)
 
     def vancouver(self) -> Path:
         """The same of Vancouver, as a build without options makes it."""
         key = {"map": self.digest("vancouver_map")}
-        return self._metric(
-            "vancouver", key, lambda: quality_from_source(self.file("vancouver_map")), None, 300, {}
-        )  # fmt: skip
+        return self._metric("vancouver", key, lambda: quality_from_source(self.file("vancouver_map")), {})
 
     def people(self, grid: Any) -> FloatArray:
         """Persons in each cell of a grid around Paris, from the same census."""
@@ -154,8 +150,9 @@ class RealData:
         return found.cells
 
     def _metric(
-        self, name: str, key: Any, quality: Callable[[], Quality], city: Any, r_small: float, build: dict[str, Any]
-    ) -> Path:
+        self, name: str, key: Any, quality: Callable[[], Quality], build: dict[str, Any], *, city: Any = None,
+        r_small: float = 300,
+    ) -> Path:  # fmt: skip
         whole = key | {"r_small": r_small, "build": build}
         path = self.stages.path(f"metric {name}", whole, ".geoelastic", source=METRIC)
         start, found = time.perf_counter(), path.is_file()

@@ -129,26 +129,31 @@ class Known:
         """Whether the first row is of people whom a way does not look at."""
         return bool(np.any(self.squares.larger[way, size][self._model.atoms.zone] < 0))
 
-    def least_unbiased(self, way: str, size: int, people: int) -> float | None:
+    def least_unbiased(self, way: str, size: int, people: int, *, inside: int | None = None) -> float | None:
         """The mean distance to all these people of an estimate from the reports of `people` of them that no estimate
         undercuts which is unbiased whoever they are (Cramér and Rao), normal errors assumed; None where zones are too
-        many to tell.
+        many to tell. `inside`: who estimates knows how people are spread inside zones of this size only, and adds up.
 
         An unbiased estimate less the true shares of those who report has the covariance of the estimate less that of
         these shares, since they are the efficient estimate of somebody who sees true places.
         """
-        rows, truth = self._rows(way, size)
+        inner = inside or size
+        rows, truth = self._rows(way, inner)
         if truth.size > _BOUND_ZONES:
             return None
         chance = np.diag(truth) - np.outer(truth, truth)
         blur = covariance_of(information_of(rows, truth), truth) - chance
         covariance = blur / people + chance * (1 / people - 1 / self.lat.size)
-        if self._outside(way, size):
-            inside = truth[1:].sum()
-            part = (np.eye(truth.size - 1) - truth[1:, None] / inside) / inside
-            covariance = part @ covariance[1:, 1:] @ part.T
+        number, first = np.unique(self.squares.larger[way, inner][self._model.atoms.zone], return_index=True)
+        if number[0] < 0:  # people whom the way does not look at: the others are all there are
+            looked_at = truth[1:].sum()
+            part = (np.eye(truth.size - 1) - truth[1:, None] / looked_at) / looked_at
+            covariance, first = part @ covariance[1:, 1:] @ part.T, first[1:]
+        larger = self.squares.larger[way, size][self._model.atoms.zone[first]]
+        added = (larger == np.unique(larger)[:, None]).astype(np.float64)
+        variance = np.einsum("ki,ij,kj->k", added, covariance, added, optimize=True)
         # E|error| of a normal error is sqrt(2/pi) of its deviation
-        return 0.5 * float(np.sqrt(2 / np.pi * np.maximum(np.diag(covariance), 0)).sum())
+        return 0.5 * float(np.sqrt(2 / np.pi * np.maximum(variance, 0)).sum())
 
 
 def _distance(one: FloatArray, other: FloatArray) -> float:

@@ -10,7 +10,7 @@ others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -22,7 +22,6 @@ import numpy as np
 from ..arrays import FloatArray
 from ..errors import InputError, OutsideError
 from ..metric import AnyMetric
-from ..metric.relief import reporting_metric
 from ..sources.checkins import Checkins
 from .adversary import AdversaryError, ChannelSurvey, Guesser
 from .attacks import Acquaintance, OwnPriorError
@@ -34,7 +33,16 @@ from .baselines import (
     location_guard_channel,
 )
 from .channel import Channel, read
-from .elastic_channel import DistanceTable, cells_in, distance_table, elastic_channel, expected_errors, paper_channel
+from .elastic_channel import (
+    DistanceTable,
+    cells_in,
+    distance_table,
+    elastic_channel,
+    expected_errors,
+    paper_channel,
+    reported_by,
+    reporting_channel,
+)
 from .paper_run import AsRun, elastic_as_run, laplace_as_run
 from .prior import Prior, prior_from_checkins
 from .study_areas import StudyArea
@@ -88,6 +96,7 @@ class AreaStudy:
 
     def __init__(self, study: Study, area: StudyArea) -> None:
         self.study, self.area = study, area
+        self._searching: dict[str, Any] = {"workers": study.workers, "progress": study.progress}
         self._table: DistanceTable | None = None
         self._lock = Lock()
         cut = area.cut(study.checkins)
@@ -104,8 +113,7 @@ class AreaStudy:
         """Distances from every place, computed once: mechanisms are judged side by side."""
         with self._lock:
             if self._table is None:
-                options: dict[str, Any] = {"workers": self.study.workers, "progress": self.study.progress}
-                self._table = distance_table(self.study.metric, self.prior, **options)
+                self._table = distance_table(self.study.metric, self.prior, **self._searching)
             return self._table
 
     def forget_table(self) -> None:
@@ -128,24 +136,12 @@ class AreaStudy:
             "density": self._density,
         }
         if self.study.metric.relief is not None:
-            makers["sharpened"] = self._sharpened
+            makers["sharpened"] = lambda: reporting_channel(self.study.metric, prior, **self._searching)
         for name, epsilon in epsilons.items():
             makers[PAIRS[name]] = lambda e=epsilon, n=name: self._laplace(n, e)  # type: ignore[misc]
         for level in ("low", "medium", "high"):
             makers[f"guard-{level}"] = lambda v=level: location_guard_channel(prior, grid, v)  # type: ignore[misc]
         return makers
-
-    def _lowered(self) -> tuple[AnyMetric, Callable[[DistanceTable], Channel]]:
-        """The metric that the certified relief lets reports go by, and the channel that its distances make."""
-        relief = self.study.metric.relief
-        assert relief is not None, "there is one where this is called"
-        name = f"elastic, sharpened, output by {relief.output}"
-        make = partial(elastic_channel, output=relief.output, sharpened=True, name=name)
-        return reporting_metric(self.study.metric.whole()), make
-
-    def _sharpened(self) -> Channel:
-        lowered, make = self._lowered()
-        return make(distance_table(lowered, self.prior, workers=self.study.workers, progress=self.study.progress))
 
     def _laplace(self, name: str, epsilon: float) -> Channel | AsRun:
         if name == "paper-run":
@@ -170,26 +166,27 @@ class AreaStudy:
         owner = metric.locations.owner[row[keep], col[keep]]
         locations, back = np.unique(owner, return_inverse=True)
         found = {"row": row[keep], "col": col[keep], "step": step, "locations": len(locations)}
-        options: dict[str, Any] = {"workers": self.study.workers, "progress": self.study.progress}
         makers: dict[str, Callable[[DistanceTable], Channel]] = {"paper": paper_channel, "elastic": elastic_channel}
         plain = {name: make for name, make in makers.items() if name in mechanisms}
         if plain:
-            errors = expected_errors(metric, locations, *plain.values(), **options)
+            errors = expected_errors(metric, locations, *plain.values(), **self._searching)
             found |= {f"{name}_m": of[back] for name, of in zip(plain, errors, strict=True)}
         if "sharpened" in mechanisms:
-            lowered, make = self._lowered()
-            found["sharpened_m"] = expected_errors(lowered, locations, make, **options)[0][back]
+            lowered, make = reported_by(metric)
+            found["sharpened_m"] = expected_errors(lowered, locations, make, **self._searching)[0][back]
         return found
 
+    def results(self, stages: Stages, names: Sequence[str], epsilons: dict[str, float]) -> dict[str, Any]:
+        """What is found of some mechanisms, as many at a time as there are workers."""
+        makers, used = self.makers(epsilons), {PAIRS[name]: epsilon for name, epsilon in epsilons.items()}
 
-def five_numbers(values: Any) -> dict[str, float]:
-    """Least, quartiles, largest, the 5 % and 95 % quantiles and the mean of some numbers."""
-    array = np.asarray(values, dtype=np.float64)
-    if not array.size:
-        return {}
-    names = {"min": 0, "q05": 5, "q25": 25, "median": 50, "q75": 75, "q95": 95, "max": 100}
-    found = {name: float(np.percentile(array, q)) for name, q in names.items()}
-    return found | {"mean": float(array.mean())}
+        def result(name: str) -> dict[str, Any]:
+            key = self.study.key(self.area) | {"mechanism": name, "epsilon": used.get(name)}
+            own = name in OWN_PRIOR
+            return stages.run(f"{self.area.name} {name}", key, lambda: judge(makers[name](), self.prior, own=own))
+
+        with ThreadPoolExecutor(self.study.workers) as pool:
+            return dict(zip(names, pool.map(result, names), strict=True))
 
 
 def judge(found: Channel | AsRun, prior: Prior, *, own: bool = False) -> dict[str, Any]:
@@ -251,49 +248,22 @@ def run_study(study: Study, stages: Stages, *, mechanisms: Sequence[str] | None 
     parts = [AreaStudy(study, area) for area in study.areas]
     epsilons: dict[str, float] = {}
     calibration: dict[str, Any] = {}
-    areas: dict[str, Any] = {part.area.name: _describe(part) for part in parts}
+    areas: dict[str, Any] = {
+        part.area.name: {
+            "area": part.area.to_json(), "prior": part.prior.info, "places_in_frame": part.places_in_frame
+        }
+        for part in parts
+    }  # fmt: skip
     for k, part in enumerate(parts):
-        results: dict[str, Any] = {}
-        makers = part.makers({})
-        chosen = [m for m in makers if mechanisms is None or m in mechanisms]
-        results |= _side_by_side(study, stages, part, {name: (makers[name], None) for name in chosen})
+        chosen = [m for m in part.makers({}) if mechanisms is None or m in mechanisms]
+        results = part.results(stages, chosen, {})
         if k == 0:
             calibration = {m: results[m]["laplace_epsilons"] for m in PAIRS if m in results}
             epsilons = {m: float(np.mean(list(found.values()))) for m, found in calibration.items()}
-        pairs = part.makers(epsilons)
-        results |= _side_by_side(study, stages, part, {PAIRS[m]: (pairs[PAIRS[m]], e) for m, e in epsilons.items()})
+        results |= part.results(stages, [PAIRS[m] for m in epsilons], epsilons)
         areas[part.area.name]["mechanisms"] = results
         areas[part.area.name]["errors"] = stages.run(
             f"errors {part.area.name}", study.key(part.area) | {"of": chosen}, partial(part.errors, chosen)
         )
         part.forget_table()
     return {"areas": areas, "calibration": calibration, "epsilons": epsilons, "reference": study.areas[0].name}
-
-
-def _side_by_side(
-    study: Study,
-    stages: Stages,
-    part: AreaStudy,
-    todo: Mapping[str, tuple[Callable[[], Channel | AsRun], float | None]],
-) -> dict[str, Any]:
-    """The results of some mechanisms, as many at a time as there are workers."""
-    with ThreadPoolExecutor(study.workers) as pool:
-        found = pool.map(lambda name: _stage(study, stages, part, name, *todo[name]), todo)
-        return dict(zip(todo, found, strict=True))
-
-
-def _stage(
-    study: Study,
-    stages: Stages,
-    part: AreaStudy,
-    name: str,
-    maker: Callable[[], Channel | AsRun],
-    epsilon: float | None,
-) -> dict[str, Any]:
-    key = study.key(part.area) | {"mechanism": name, "epsilon": epsilon}
-    own = name in OWN_PRIOR
-    return stages.run(f"{part.area.name} {name}", key, lambda: judge(maker(), part.prior, own=own))
-
-
-def _describe(part: AreaStudy) -> dict[str, Any]:
-    return {"area": part.area.to_json(), "prior": part.prior.info, "places_in_frame": part.places_in_frame}

@@ -12,12 +12,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from .. import __version__
 from ..metric import AnyMetric
 from ..store.atomic import write_bytes
 from .figures import LABELS, error_boxes, maps, recovery_curves, save_figure, trade_off, user_boxes
 from .paper_claims import PaperClaim
-from .study import five_numbers
 from .study_stages import plain
 
 Table = tuple[Sequence[str], list[list[Any]]]
@@ -46,13 +47,17 @@ def mechanism_table(study: dict[str, Any]) -> Table:
             rows.append([
                 area, name, r["sound"], r["expected_m"], *(r["missed"][k] for k in ("1200", "1500", "1800")),
                 r["distance_quantiles_m"]["0.5"],
-                five_numbers(r["binary_per_user"])["median"], r["binary"],
-                five_numbers(r["euclidean_per_user_m"])["median"], r["euclidean_m"],
+                _median(r["binary_per_user"]), r["binary"],
+                _median(r["euclidean_per_user_m"]), r["euclidean_m"],
                 r["worst"]["entropy_bits"], r["worst"]["luckiest_report"], r["worst"]["largest_loss"],
-                five_numbers(own.get("binary_per_user", [])).get("median", ""),
-                five_numbers(own.get("euclidean_per_user_m", [])).get("median", ""),
+                _median(own.get("binary_per_user", [])), _median(own.get("euclidean_per_user_m", [])),
             ])  # fmt: skip
     return head, rows
+
+
+def _median(values: Sequence[float]) -> float | str:
+    """Nothing where there are no values."""
+    return float(np.percentile(values, 50)) if len(values) else ""
 
 
 def mechanism_rows(study: dict[str, Any]) -> list[dict[str, Any]]:

@@ -22,6 +22,7 @@ from .prior import Prior
 
 #: r of the paper's threshold distance d_r
 PAPER_THRESHOLDS_M = (1200, 1500, 1800)
+_FINE_M = max(PAPER_THRESHOLDS_M)
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
@@ -43,37 +44,26 @@ def expected_distance(rows: FloatArray, xy: FloatArray, outputs: Outputs) -> Flo
     return expected
 
 
-def measure_utility(
-    channel: Channel,
-    prior: Prior,
-    *,
-    thresholds_m: Sequence[int] = PAPER_THRESHOLDS_M,
-    quantiles: Sequence[float] = QUANTILES,
-) -> Utility:
-    """The utility of a channel for the places of a prior.
-
-    Thresholds are whole metres: they, and the quantiles, are read off an exact histogram with bins of one metre.
-    """
-    found = DistanceReader(channel, prior, thresholds_m=thresholds_m)
+def measure_utility(channel: Channel, prior: Prior) -> Utility:
+    """The utility of a channel for the places of a prior."""
+    found = DistanceReader(channel, prior)
     read(channel, found)
-    return found.utility(quantiles)
+    return found.utility()
 
 
 class DistanceReader:
-    """Reads how far the reports of a channel fall from the places of a prior."""
+    """Reads how far the reports of a channel fall from the places of a prior: thresholds are whole metres, and they and
+    the quantiles are read off an exact histogram with bins of one metre."""
 
-    def __init__(self, channel: Channel, prior: Prior, *, thresholds_m: Sequence[int] = PAPER_THRESHOLDS_M) -> None:
-        if not all(r == int(r) and r > 0 for r in thresholds_m):
-            raise InputError("'thresholds_m' must be whole numbers of metres > 0")
-        self._channel, self._prior, self._thresholds_m = channel, prior, thresholds_m
-        self._fine_m = max(thresholds_m, default=0)
+    def __init__(self, channel: Channel, prior: Prior) -> None:
+        self._channel, self._prior = channel, prior
         self._expected = np.zeros(prior.n_places)
-        self._histogram = np.zeros(max(_farthest(prior.xy, channel.outputs), self._fine_m + 1))
+        self._histogram = np.zeros(max(_farthest(prior.xy, channel.outputs), _FINE_M + 1))
 
     def add(self, part: slice, block: FloatArray) -> None:
         prior, channel = self._prior, self._channel
         _add(
-            block, channel.row_of_place, prior.xy, prior.weights, channel.outputs, part, self._fine_m, self._expected,
+            block, channel.row_of_place, prior.xy, prior.weights, channel.outputs, part, _FINE_M, self._expected,
             self._histogram,
         )  # fmt: skip
 
@@ -84,7 +74,7 @@ class DistanceReader:
         return Utility(
             self._expected,
             float(self._prior.weights @ self._expected),
-            {int(r): float(histogram[int(r) :].sum()) for r in self._thresholds_m},
+            {r: float(histogram[r:].sum()) for r in PAPER_THRESHOLDS_M},
             {float(q): float(v) for q, v in zip(quantiles, found, strict=True)},
         )
 

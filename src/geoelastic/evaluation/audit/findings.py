@@ -166,25 +166,19 @@ def noise_findings(where: str, draws: Draws, epsilon: float) -> list[Finding]:
     p_axes = float(stats.chi2.sf(2 * max(1, angle.size) * abs(stretch) ** 2, 2))
     spread_n, spread_e = (float(np.mean(np.abs(draws.noise_m[:, k]))) for k in (1, 0))
     law = stats.gamma(2, scale=1 / epsilon)
-    ks = stats.kstest(radius, law.cdf)
+    p_radius = float(stats.kstest(radius, law.cdf).pvalue)
     largest = float(radius.max())
-    beyond = float(law.sf(largest))
+    beyond, about = float(law.sf(largest)), float(law.sf(largest - _SAME_RADIUS_M))
+    p_cut = float(np.exp(n * np.log1p(-min(beyond, 1 - 1e-16))))
     piled = int(np.count_nonzero(radius >= largest - _SAME_RADIUS_M))
-    p_pile = (
-        float(stats.binom.sf(piled - 2, n - 1, float(law.sf(largest - _SAME_RADIUS_M) - beyond))) if piled > 1 else 1.0
-    )
+    p_pile = float(stats.binom.sf(piled - 2, n - 1, about - beyond)) if piled > 1 else 1.0
     return [
         Finding("direction", where, f"reports per direction are uneven: {sector.min()} to {sector.max()}", p_sector),
         Finding("plane", where, f"mean noise is {spread_n:.0f} m north-south and {spread_e:.0f} m east-west", p_axes),
         Finding(
-            "radius",
-            where,
-            f"mean distance is {radius.mean():.0f} m, not {2 / epsilon:.0f} m as claimed",
-            float(ks.pvalue),
+            "radius", where, f"mean distance is {radius.mean():.0f} m, not {2 / epsilon:.0f} m as claimed", p_radius
         ),
-        Finding(
-            "cut", where, f"no report is beyond {largest:.0f} m", float(np.exp(n * np.log1p(-min(beyond, 1 - 1e-16))))
-        ),
+        Finding("cut", where, f"no report is beyond {largest:.0f} m", p_cut),
         Finding("clamp", where, f"{piled} reports lie at the largest distance, {largest:.0f} m", p_pile),
     ]
 
@@ -195,19 +189,10 @@ def atom_findings(draws: Draws, epsilon: float) -> list[Finding]:
     repeated = n - np.unique(np.column_stack([draws.lat2, draws.lon2]), axis=0).shape[0]
     truth = int(np.count_nonzero((draws.lat2 == draws.lat) & (draws.lon2 == draws.lon)))
     meet = epsilon**2 / (8 * math.pi)  # the integral of the squared density: the chance per m² that two reports meet
+    p_repeated, p_truth = _poisson(repeated, n * n / 2 * meet * area), _poisson(truth, n * peak_chance(epsilon, area))
     return [
-        Finding(
-            "atoms",
-            "all reports",
-            f"{repeated} of {n} repeat another exactly",
-            _poisson(repeated, n * n / 2 * meet * area),
-        ),
-        Finding(
-            "truth",
-            "all reports",
-            f"{truth} of {n} are the true place",
-            _poisson(truth, n * peak_chance(epsilon, area)),
-        ),
+        Finding("atoms", "all reports", f"{repeated} of {n} repeat another exactly", p_repeated),
+        Finding("truth", "all reports", f"{truth} of {n} are the true place", p_truth),
     ]
 
 
@@ -226,16 +211,13 @@ def cache_findings(draws: Draws, likeliest: FloatArray) -> list[Finding]:
     jump = np.hypot(*(draws.noise_m[1:] - draws.noise_m[:-1]).T)
     stale, again = (int(np.count_nonzero(moved & hit)) for hit in (same_report, jump <= _SAME_NOISE_M))
     expected, steps = float(likeliest[1:][moved].sum()), int(np.count_nonzero(moved))
+    told = {
+        "stale cache": (stale, "repeat the report before, from elsewhere"),
+        "reused noise": (again, "are off by the vector before"),
+    }
     return [
-        Finding(
-            "stale cache",
-            "in order",
-            f"{stale} of {steps} repeat the report before, from elsewhere",
-            _poisson(stale, expected),
-        ),
-        Finding(
-            "reused noise", "in order", f"{again} of {steps} are off by the vector before", _poisson(again, expected)
-        ),
+        Finding(check, "in order", f"{count} of {steps} {what}", _poisson(count, expected))
+        for check, (count, what) in told.items()
     ]
 
 

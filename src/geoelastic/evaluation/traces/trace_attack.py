@@ -29,13 +29,6 @@ WINDOWS = (3, 6, 12, 36, 72)
 _MOVES = 4.0
 
 
-def smooth(
-    released: IntArray, emission: Callable[[int], FloatArray], prior: FloatArray, xy: FloatArray, *, step_s: float
-) -> FloatArray:
-    """Posterior means (T, 2) of the place at each tick; see `believe`."""
-    return believe(released, emission, prior, xy, step_s=step_s)[0]
-
-
 def believe(
     released: IntArray, emission: Callable[[int], FloatArray], prior: FloatArray, xy: FloatArray, *, step_s: float
 ) -> tuple[FloatArray, FloatArray]:
@@ -120,7 +113,7 @@ def map_release(
     if len(owner) != 1 or len(shown_trace) != 1:
         raise InputError("a map is of one person: choose one with 'user'")
     location, shown, true_xy, step_s = _seen(mechanism, shown_trace[0], owner[0])
-    guess, spread = _believed(mechanism, location, step_s)
+    guess, spread = track(mechanism, location, step_s)
     page = trace_page(
         mechanism.metric, title="A released trace", times_s=shown_trace[0].time_s, truth=true_xy, released=shown,
         belief=guess, spread_m=spread,
@@ -143,14 +136,15 @@ def _seen(mechanism: TraceMechanism, released: Trace, truth: Trace) -> tuple[Int
     return location, np.column_stack(grid.cell_to_xy(row, col)), true_xy, step_s
 
 
-def _believed(mechanism: TraceMechanism, location: IntArray, step_s: float) -> tuple[FloatArray, FloatArray]:
+def track(mechanism: TraceMechanism, location: IntArray, step_s: float) -> tuple[FloatArray, FloatArray]:
+    """What one believes who knows the mechanism and expects people where the mass is; see `believe`."""
     mass, xy = np.asarray(mechanism.metric.mass), np.asarray(mechanism.metric.xy)
     return believe(location, lambda z: log_weights(mechanism, z), mass / mass.sum(), xy, step_s=step_s)
 
 
 def _attack(mechanism: TraceMechanism, released: Trace, truth: Trace) -> dict[str, Any]:
     location, shown, true_xy, step_s = _seen(mechanism, released, truth)
-    guess, _ = _believed(mechanism, location, step_s)
+    guess, _ = track(mechanism, location, step_s)
     means = {w: mean_distance(running_mean(shown, w), true_xy) for w in WINDOWS}
     found: dict[str, Any] = {
         "ticks": len(released),

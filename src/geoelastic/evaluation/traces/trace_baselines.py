@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, product
 
 import numpy as np
 
@@ -192,24 +192,13 @@ def _next_budget(settings: Predictive, rate: float, passed: list[float], left: f
     return test, min((rate - test) / (1 - share), left)
 
 
-def tune_predictive(
-    scene: TraceScene, days: Sequence[Day], cost: float, *, sharpened: bool, seed: int
-) -> tuple[Predictive, float]:
-    """The settings with the least mean error on these days, over a grid of them, and that error."""
+def tune_predictive(scene: TraceScene, days: Sequence[Day], cost: float, *, sharpened: bool, seed: int) -> Predictive:
+    """The settings with the least mean error on these days, over a grid of them."""
     budget, found = cost / LN2, list[tuple[float, Predictive]]()
-    for manager in ("fixed accuracy", "fixed rate"):
-        for tests in (12, 24, 72):
-            for part in (0.2, 0.4):
-                for reports in (4, 8):
-                    for threshold in (0.5, 1.0, 2.0):
-                        settings = Predictive(
-                            tests, part * budget / tests, (1 - part) * budget / reports, threshold, manager
-                        )
-                        rng = np.random.default_rng(seed)
-                        runs = [
-                            np.mean(predictive_error(scene, d, cost, settings, rng, sharpened=sharpened)[0])
-                            for d in days
-                        ]
-                        found.append((float(np.mean(runs)), settings))
-    error, best = min(found, key=lambda pair: pair[0])
-    return best, error
+    grid = product(("fixed accuracy", "fixed rate"), (12, 24, 72), (0.2, 0.4), (4, 8), (0.5, 1.0, 2.0))
+    for manager, tests, part, reports, threshold in grid:
+        settings = Predictive(tests, part * budget / tests, (1 - part) * budget / reports, threshold, manager)
+        rng = np.random.default_rng(seed)
+        runs = [np.mean(predictive_error(scene, d, cost, settings, rng, sharpened=sharpened)[0]) for d in days]
+        found.append((float(np.mean(runs)), settings))
+    return min(found, key=lambda pair: pair[0])[1]

@@ -15,7 +15,7 @@ from ...mechanism.elastic import ElasticMechanism
 from ...progress import progress_bar
 from ...sources.traces import read_traces
 from ...store import write_bytes
-from ..figures import save_figure
+from ..figures import label_axes, save_figure
 from .trace_study import home_study, step_study, trace_study
 
 _STEP_DAYS = 2
@@ -174,9 +174,6 @@ def _homes(homes: dict[str, Any]) -> Any:
         axes.plot(homes["after"], found["bayes_m"], ":", marker="x", color=colour, label=f"{name}, the nights alone")
     axes.set_ylim(bottom=0)
     axes.set_xticks(homes["after"])
-    axes.set_xlabel("nights")
-    axes.set_ylabel("metres between guess and home")
-    axes.set_title(f"Where {homes['people']} made-up commuters live", loc="left", fontweight="bold", fontsize=11)
-    axes.grid(alpha=0.3)
+    label_axes(axes, f"Where {homes['people']} made-up commuters live", "nights", "metres between guess and home")
     axes.legend(fontsize=8)
     return figure

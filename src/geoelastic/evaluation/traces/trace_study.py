@@ -28,7 +28,7 @@ from ...sources.traces import Trace
 from ...traces import Habit, TraceMechanism
 from ...traces.release import Release
 from ..commuters import Commuter, home_density, synthetic_commuters
-from .trace_attack import WINDOWS, log_weights, mean_distance, running_mean, smooth
+from .trace_attack import WINDOWS, mean_distance, running_mean, track
 from .trace_baselines import (
     CLOCKS,
     Day,
@@ -129,7 +129,7 @@ def _at_cost(
         k = best_clock([clock_errors(scene, day, cost, sharpened=sharpened, reports=CLOCKS) for day in tuned])
         errors = [clock_errors(scene, day, cost, sharpened=sharpened, reports=(k,))[k] for day in measured]
         table.add(f"clock{name}", errors, reports=k)
-        settings, _ = tune_predictive(scene, tuned[:_TUNED_DAYS], cost, sharpened=sharpened, seed=seed)
+        settings = tune_predictive(scene, tuned[:_TUNED_DAYS], cost, sharpened=sharpened, seed=seed)
         rng = np.random.default_rng(seed)
         found = [predictive_error(scene, day, cost, settings, rng, sharpened=sharpened) for day in measured]
         reports = float(np.mean([f[1] for f in found]))
@@ -144,8 +144,7 @@ def _at_cost(
 
 def _released(traces: TraceMechanism, days: Sequence[Day], runs: int, seed: int) -> dict[str, Any]:
     """Errors of released days in order, with habit, and of those who attack them."""
-    xy, prior = np.asarray(traces.metric.xy), np.asarray(traces.metric.mass) / np.asarray(traces.metric.mass).sum()
-    rng = SeededRandom(seed)
+    xy, rng = np.asarray(traces.metric.xy), SeededRandom(seed)
     errors, tracked, means, places = list[FloatArray](), list[float](), list[list[float]](), list[int]()
     for run in range(runs):
         past: dict[str, Habit] = {}
@@ -156,8 +155,7 @@ def _released(traces: TraceMechanism, days: Sequence[Day], runs: int, seed: int)
             past[day.user] = known.after(release.location.tolist(), traces.step_s)
             errors.append(np.hypot(*(xy[release.location] - day.xy).T))
             if run == 0:
-                guess = smooth(release.location, lambda z: log_weights(traces, z), prior, xy, step_s=traces.step_s)
-                tracked.append(mean_distance(guess, day.xy))
+                tracked.append(mean_distance(track(traces, release.location, traces.step_s)[0], day.xy))
                 means.append([mean_distance(running_mean(xy[release.location], w), day.xy) for w in WINDOWS])
     users = np.resize([day.user for day in days], len(places))
     return {
