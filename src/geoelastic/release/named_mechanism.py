@@ -10,14 +10,13 @@ import numpy as np
 
 from ..accounts.budget import Budget
 from ..accounts.ledger import Account, Ledger, updating
-from ..arrays import IntArray
 from ..errors import InputError, require_choice
 from ..mechanism.elastic import ElasticMechanism
 from ..mechanism.laplace import PlanarLaplace
 from ..mechanism.remap import Remapped
 from ..mechanism.sticky import Sticky, load_key, new_key
 from ..metric import AnyMetric
-from ..reports.protocols import Mechanism, ReportsLocations, ReportsPlaces, over_a_map
+from ..reports.protocols import Mechanism, ReportsPlaces, over_a_map
 from ..reports.table_reports import Visits
 
 MECHANISMS = ("elastic", "laplace")
@@ -96,16 +95,12 @@ def charge(ledger: Ledger, mechanism: Mechanism, visits: Visits, *, user: str = 
             ledger.charge(who, name, fresh=int(where if isinstance(where, int) else where.size), exponent=1.0)
             continue
         inside = on_map.metric.fences_at(where) > 0
-        _charge_map(ledger, on_map, name, who, where[~inside], int(np.count_nonzero(inside)))
-
-
-def _charge_map(ledger: Ledger, mechanism: ReportsLocations, name: str, who: str, where: IntArray, fenced: int) -> None:
-    exponent = float(mechanism.exponent)
-    if isinstance(mechanism, Sticky):
-        own = mechanism.for_user(who)
-        ledger.charge(who, name, tags=own.tags(where), fenced=fenced, exponent=exponent)
-    else:
-        ledger.charge(who, name, fresh=int(where.size), fenced=fenced, exponent=exponent)
+        free = where[~inside]
+        counted: dict[str, Any] = {"fenced": int(np.count_nonzero(inside)), "exponent": float(on_map.exponent)}
+        if isinstance(on_map, Sticky):
+            ledger.charge(who, name, tags=on_map.for_user(who).tags(free), **counted)
+        else:
+            ledger.charge(who, name, fresh=int(free.size), **counted)
 
 
 def account_of(ledger: Ledger, metric: AnyMetric, user: str) -> Account:

@@ -173,9 +173,8 @@ class TraceMechanism:
         A place in the frame or outside counts as the nearest that can be a secret: an error would tell that it was.
         """
         if isinstance(trace, Trace):
-            clock = Clock.of(trace, self.step_s) if clock is None else self._checked(clock)
-            fix = clock.fixes(trace)
-            return clock, self.locate(trace.lat[fix], trace.lon[fix])
+            clock, lat, lon = self._on_clock(trace, clock)
+            return clock, self.locate(lat, lon)
         places = np.asarray(trace, np.int64)
         if places.ndim != 1 or not places.size or not np.all((places >= 0) & (places < self.metric.n)):
             raise InputError(f"a trace must be fixes, or one location in [0, {self.metric.n}) a step")
@@ -189,9 +188,8 @@ class TraceMechanism:
 
     def clamped(self, trace: Trace, clock: Clock | None = None) -> int:
         """At how many ticks the place had to be moved to the nearest that can be a secret; for the owner's eyes."""
-        clock = Clock.of(trace, self.step_s) if clock is None else self._checked(clock)
-        fix = clock.fixes(trace)
-        tally = self._ground.locations(trace.lat[fix], trace.lon[fix])[1]
+        _, lat, lon = self._on_clock(trace, clock)
+        tally = self._ground.locations(lat, lon)[1]
         return tally.outside + tally.frame
 
     def passes(self, places: Sequence[int] | IntArray, past: Past = None) -> Passes:
@@ -214,10 +212,13 @@ class TraceMechanism:
     def _ground(self) -> Ground:
         return Ground(self.metric, "snap")
 
-    def _checked(self, clock: Clock) -> Clock:
+    def _on_clock(self, trace: Trace, clock: Clock | None) -> tuple[Clock, FloatArray, FloatArray]:
+        """The clock of a trace, and the place at each of its ticks."""
+        clock = Clock.of(trace, self.step_s) if clock is None else clock
         if clock.step_s != self.step_s:
             raise InputError(f"the clock must tick every {self.step_s} s as the mechanism does, got {clock.step_s:g} s")
-        return clock
+        fix = clock.fixes(trace)
+        return clock, trace.lat[fix], trace.lon[fix]
 
     def _pieces(self, places: IntArray) -> Iterator[tuple[int, int, bool]]:
         """(first, last, goes on): a new piece at each block's start and wherever the trace enters or leaves a part of

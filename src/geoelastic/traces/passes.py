@@ -130,8 +130,8 @@ class Passes:
     def __init__(
         self, places: IntArray, rows: Rows, table: IntArray, jump: FloatArray, keep: float, before: int | None = None
     ) -> None:
-        self._places, self._rows, self._table, self._jump, self._keep = places, rows, table, jump, keep
-        self._before = before
+        self._places, self._rows, self._table, self._before = places, rows, table, before
+        self.jump, self.keep = jump, keep
         self._length = max(_LEAST_SEGMENT, math.isqrt(places.size))
         start = np.zeros(jump.size)
         if before is not None:
@@ -151,7 +151,7 @@ class Passes:
         units = np.array([self._rows[x][z] for x, z in zip(self._places.tolist(), released.tolist(), strict=True)])
         weights = np.empty(released.size)
         kernels.trace_weights(units.astype(np.int32), self._table, UNREACHABLE, weights)
-        factors = (self._keep * (released == previous) + self._jump[released]) * weights
+        factors = (self.keep * (released == previous) + self.jump[released]) * weights
         if not np.all(factors > 0):
             return -math.inf
         return math.fsum(np.log(factors)) - self.log_sum
@@ -166,24 +166,16 @@ class Passes:
                 segment = self._segment(t // self._length)
             step = segment.steps[t - segment.first]
             stay, move = _whole_pair(
-                self._keep * float(step.row[z]), float(self._jump[z]) * float(segment.sums[t - segment.first])
+                self.keep * float(step.row[z]), float(self.jump[z]) * float(segment.sums[t - segment.first])
             )
             if rng.below(stay + move) >= stay:
                 z = step.draw(rng)
             drawn[t] = z
         return drawn
 
-    @property
-    def jump(self) -> FloatArray:
-        return self._jump
-
-    @property
-    def keep(self) -> float:
-        return self._keep
-
     def weights_at(self, t: int) -> FloatArray:
         """w(d(x_t, z)) of every location."""
-        out = np.empty(self._jump.size)
+        out = np.empty(self.jump.size)
         kernels.trace_weights(self._rows[int(self._places[t])], self._table, UNREACHABLE, out)
         return out
 
@@ -209,12 +201,12 @@ class Passes:
     def _segment(self, k: int, *, count_raised: bool = False) -> _Segment:
         first = k * self._length
         unique, which = np.unique(self._places[first : first + self._length], return_inverse=True)
-        n = self._jump.size
+        n = self.jump.size
         weights, out = np.empty((unique.size, n)), np.empty((which.size, n))
         for row, place in zip(weights, unique.tolist(), strict=True):
             kernels.trace_weights(self._rows[place], self._table, UNREACHABLE, row)
         sums, raised = np.empty(which.size), np.empty(which.size, np.int64)
-        kernels.filter_steps(*self._kept[k], weights, which, self._jump, self._keep, out, sums, raised)
+        kernels.filter_steps(*self._kept[k], weights, which, self.jump, self.keep, out, sums, raised)
         if count_raised:
             self._raised += int(raised.sum())
         return _Segment(first, [_Step(row) for row in out], sums)

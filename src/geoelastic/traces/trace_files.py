@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -52,11 +53,12 @@ def release_file(
     """
     traces = read_traces(*sources, user=user, lat=lat, lon=lon)
     habits = read_habits(mechanism, past)
-    releases, clamped = [], 0
+    releases, clamped, dropped = [], 0, Counter[str]()
     with progress_bar("release", len(traces), show=progress) as bar:
         for done, trace in enumerate(traces, 1):
             clock = _clock(trace, mechanism.step_s, start_s, end_s)
             clamped += mechanism.clamped(trace, clock)
+            dropped.update(trace.dropped)
             releases.append(mechanism.release(trace, habits.get(trace.user, Habit()), rng, clock=clock))
             bar.update(done, note=f"{sum(map(len, releases)):,} ticks")
     told: dict[str, Any] = {}
@@ -69,7 +71,7 @@ def release_file(
         "moves": sum(release.moves for release in releases),
         "clamped_ticks": clamped,
         "seeded": any(release.seeded for release in releases),
-        "dropped": _added(trace.dropped for trace in traces),
+        "dropped": dict(dropped),
         "output": str(target),
     } | told
 
@@ -172,11 +174,3 @@ def _clock(trace: Trace, step_s: int, start_s: float | None, end_s: float | None
     if not first < last:
         raise InputError("the release must end after it starts")
     return Clock.between(first, last, step_s)
-
-
-def _added(counts: Iterable[dict[str, int]]) -> dict[str, int]:
-    total: dict[str, int] = {}
-    for part in counts:
-        for reason, count in part.items():
-            total[reason] = total.get(reason, 0) + count
-    return total
