@@ -20,6 +20,11 @@ import click
 from ..errors import CheckError, GeoelasticError
 
 
+def option(*names: str, **settings: Any) -> Callable[[Any], Any]:
+    """An option whose help says its default, where it has one."""
+    return click.option(*names, **{"show_default": True} | settings)
+
+
 class Kind(click.ParamType):  # type: ignore[type-arg]
     """An argument that `read` makes something of, or None. A message says what it must be and, unless it is `secret`
     (a place, or half of one), what it was."""
@@ -70,16 +75,24 @@ LEVEL = Kind("LEVEL", _level, "a level >= 0 such as 0.35 or ln6")
 HOURS = Kind("TIME", _hours, "hours or days such as 24h or 7d")
 
 
-#: Of every command that reads tables of places.
-PLACE_COLUMNS = (
-    click.option("--lat-column", metavar="COLUMN", help="Latitudes of a table [default: by its name]."),
-    click.option("--lon-column", metavar="COLUMN", help="Longitudes of a table [default: by its name]."),
-)
-
-
 def with_options(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Several options as one decorator, in their order."""
-    return lambda function: functools.reduce(lambda made, option: option(made), reversed(options), function)
+    return lambda function: functools.reduce(lambda made, one: one(made), reversed(options), function)
+
+
+#: Of every command that reads tables of places.
+place_columns = with_options(
+    option("--lat-column", metavar="COLUMN", help="Latitudes of a table [default: by its name]."),
+    option("--lon-column", metavar="COLUMN", help="Longitudes of a table [default: by its name]."),
+)
+
+#: Of commands that draw reports and charge them to a ledger.
+budget_and_seed = with_options(
+    option("--budget", type=LEVEL, help="Release nothing if what a user has in --ledger would then cost more."),
+    option("--per", "per_hours", type=HOURS, help="The budget is for every window: day, week, 24h [default: ever]."),
+    option("--budget-level", type=LEVEL, default="ln2", help="Distance of the places it is about."),
+    option("--seed", type=int, help="Seeded randomness: for research only, protects nobody, marks the output."),
+)
 
 
 class AliasGroup(click.Group):
@@ -120,11 +133,9 @@ def geo_command(
     """
 
     def decorate(function: Callable[..., Any]) -> click.Command:
-        @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout and nothing else there.")
-        @click.option(
-            "--progress/--no-progress", default=None, help="Progress bars on stderr [default: on a terminal]."
-        )
-        @click.option("--traceback", "with_traceback", is_flag=True, help="Where an error comes from; may hold places.")
+        @option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout and nothing else there.")
+        @option("--progress/--no-progress", default=None, help="Progress bars on stderr [default: on a terminal].")
+        @option("--traceback", "with_traceback", is_flag=True, help="Where an error comes from; may hold places.")
         @functools.wraps(function)
         def wrapper(as_json: bool, progress: bool | None, with_traceback: bool, **options: Any) -> None:
             ctx = click.get_current_context()

@@ -7,23 +7,21 @@ from typing import Any
 
 import click
 
-from ._common import geo_command
+from ._common import geo_command, option
 
 
 @geo_command(short_help="Does a mechanism do what is claimed of it?")
 @click.argument("table", required=False)
-@click.option("--reported", metavar="T", help="Second table with the reports, row by row [default: columns of TABLE].")
-@click.option("--call", metavar="MODULE:NAME", help="Audit this Python function (lat, lon) -> (lat, lon) instead.")
-@click.option("--metric", "metric_file", metavar="FILE", help="Claim: the elastic mechanism on this metric.")
-@click.option("--measure", default="mass", show_default=True, help="With --metric: the output measure that is claimed.")
-@click.option("--epsilon", type=float, help="Claim: planar Laplace noise of this epsilon per metre.")
-@click.option("--error", "error_m", type=float, help="Claim: planar Laplace noise of this mean error in metres.")
-@click.option("--sticky", is_flag=True, help="Claim also that a place always gives the same report.")
-@click.option("--columns", metavar="LAT,LON,LAT2,LON2", help="Names of true and reported columns [default: by name].")
-@click.option("--draws", type=int, default=20_000, show_default=True, help="Reports asked for at each place of a call.")
-@click.option(
-    "--alpha", type=float, default=1e-3, show_default=True, help="Chance of any false alarm, over all checks."
-)
+@option("--reported", metavar="T", help="Second table with the reports, row by row [default: columns of TABLE].")
+@option("--call", metavar="MODULE:NAME", help="Audit this Python function (lat, lon) -> (lat, lon) instead.")
+@option("--metric", "metric_file", metavar="FILE", help="Claim: the elastic mechanism on this metric.")
+@option("--measure", default="mass", help="With --metric: the output measure that is claimed.")
+@option("--epsilon", type=float, help="Claim: planar Laplace noise of this epsilon per metre.")
+@option("--error", "error_m", type=float, help="Claim: planar Laplace noise of this mean error in metres.")
+@option("--sticky", is_flag=True, help="Claim also that a place always gives the same report.")
+@option("--columns", metavar="LAT,LON,LAT2,LON2", help="Names of true and reported columns [default: by name].")
+@option("--draws", type=int, default=20_000, help="Reports asked for at each place of a call.")
+@option("--alpha", type=float, default=1e-3, help="Chance of any false alarm, over all checks.")
 def command(**options: Any) -> dict[str, Any]:
     """Audit a TABLE of true and reported places, a function (--call), or, with neither, the claimed mechanism itself.
 

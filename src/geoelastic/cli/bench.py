@@ -7,48 +7,44 @@ from typing import Any
 
 import click
 
-from ._common import geo_command, show_progress
+from ._common import geo_command, option, show_progress
 
 
 @geo_command(short_help="Measure, and compare with the targets.")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option(
+@option(
     "--list", "only_list", is_flag=True,
     help="Measure nothing: list what would be, in which order, and the processor time that each took when recorded.",
 )  # fmt: skip
-@click.option("--again", is_flag=True, help="all --write: also what was recorded today by the same code.")
-@click.option(
-    "--real", is_flag=True, help="optimum, peers: on the real Paris, attacks: on Vancouver, of GEOELASTIC_DATA."
-)
-@click.option(
+@option("--again", is_flag=True, help="all --write: also what was recorded today by the same code.")
+@option("--real", is_flag=True, help="optimum, peers: on the real Paris, attacks: on Vancouver, of GEOELASTIC_DATA.")
+@option(
     "--whole",
     is_flag=True,
     help="scale: also 25 million cells. tightness: also sums over all of the real Paris. statistics: a million more.",
 )
-@click.option(
+@option(
     "--seams", is_flag=True, help="scale: also a city both ways, in tiles and in one piece: errors at seams, a table."
 )
-@click.option("--folder", metavar="DIR", help="Long ones: keep work here, and resume what an earlier run left.")
-@click.option(
+@option("--folder", metavar="DIR", help="Long ones: keep work here, and resume what an earlier run left.")
+@option(
     "--map",
     "map_file",
     metavar="FILE",
     help="optimum, attacks, peers, client, extension, packs: on this map [default: a made-up one].",
 )
-@click.option("--checkins", metavar="FILE", help="peers: at the places of these [default: by the mass of the map].")
-@click.option("--places", type=click.IntRange(2, 40), help="optimum: places per side [default: 15].")
-@click.option(
+@option("--checkins", metavar="FILE", help="peers: at the places of these [default: by the mass of the map].")
+@option("--places", type=click.IntRange(2, 40), help="optimum: places per side [default: 15].")
+@option(
     "--size",
     "size_km",
     type=click.FloatRange(0, min_open=True),
     help="optimum, frontier, reproduce: over this many km [default: 5, 75, 75].",
 )
-@click.option(
-    "--certificate", metavar="FILE", help="optimum: keep the proof of the bound here (examples/check_optimum.py)."
-)
-@click.option("--write", is_flag=True, help="Record what is measured in DOCS/measured, and write it into the pages.")
-@click.option("--pages", is_flag=True, help="Measure nothing: only write the pages anew from the record.")
-@click.option("--docs", metavar="DOCS", default="docs", show_default=True, help="The folder of the pages.")
+@option("--certificate", metavar="FILE", help="optimum: keep the proof of the bound here (examples/check_optimum.py).")
+@option("--write", is_flag=True, help="Record what is measured in DOCS/measured, and write it into the pages.")
+@option("--pages", is_flag=True, help="Measure nothing: only write the pages anew from the record.")
+@option("--docs", metavar="DOCS", default="docs", help="The folder of the pages.")
 def command(
     names: tuple[str, ...], only_list: bool, again: bool, write: bool, pages: bool, docs: str, **options: Any
 ) -> dict[str, Any]:

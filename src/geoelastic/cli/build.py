@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from ._common import LATLON, LEVEL, PLACE_COLUMNS, geo_command, show_progress, with_options
+from ._common import LATLON, LEVEL, geo_command, option, place_columns, show_progress
 from ._describe import describe
 
 _GROUPS = {
@@ -27,76 +27,56 @@ _GROUPS = {
 
 @geo_command(groups=_GROUPS, short_help="Build a metric from a map source and check it.")
 @click.argument("source")
-@click.option("--center", type=LATLON, help="Centre of the area.")
-@click.option(
-    "--size", "size_km", type=float, metavar="KM", help="Side of the area [default: the source's own extent]."
-)
-@click.option("--height", "height_km", type=float, metavar="KM", help="Height, if the area is not square.")
-@click.option("--cell", "cell_m", type=float, metavar="M", help="Side of a cell [default: 100].")
-@click.option(
+@option("--center", type=LATLON, help="Centre of the area.")
+@option("--size", "size_km", type=float, metavar="KM", help="Side of the area [default: the source's own extent].")
+@option("--height", "height_km", type=float, metavar="KM", help="Height, if the area is not square.")
+@option("--cell", "cell_m", type=float, metavar="M", help="Side of a cell [default: 100].")
+@option(
     "--recipe",
     metavar="TOML",
     help="What counts as quality, and how much [default: places and buildings, no furniture].",
 )
-@click.option(
-    "--at", metavar="TIME", help="Local time for opening hours: a name of the recipe, 'Tue 14:00', or a date."
-)
-@with_options(*PLACE_COLUMNS)
-@click.option("--weight-column", metavar="COLUMN", help="What a row of a table is worth [default: 1].")
-@click.option(
+@option("--at", metavar="TIME", help="Local time for opening hours: a name of the recipe, 'Tue 14:00', or a date.")
+@place_columns
+@option("--weight-column", metavar="COLUMN", help="What a row of a table is worth [default: 1].")
+@option(
     "--r-small",
     "r_small_m",
     type=float,
     default=300,
-    show_default=True,
     metavar="M",
     help="Radius of a disc that hides enough in the city.",
 )
-@click.option(
-    "--r-large", "r_large_m", type=float, default=3000, show_default=True, metavar="M", help="The same in empty land."
-)
-@click.option("--city", metavar="REGION", help="LAT,LON,RADIUS_M or a GeoJSON file [default: where quality is].")
-@click.option(
-    "--requirement", default="quadratic", show_default=True, metavar="KIND",
+@option("--r-large", "r_large_m", type=float, default=3000, metavar="M", help="The same in empty land.")
+@option("--city", metavar="REGION", help="LAT,LON,RADIUS_M or a GeoJSON file [default: where quality is].")
+@option(
+    "--requirement", default="quadratic", metavar="KIND",
     help="How the crowd grows with the level: quadratic, linear or step.",
 )  # fmt: skip
-@click.option("--l-star", type=LEVEL, default="ln2", show_default=True, help="Level of one unit of mass.")
-@click.option("--l-from", type=LEVEL, help="Level from which the requirement is enforced [default: 0.35; paper: 0].")
-@click.option("--l-top", type=LEVEL, help="Level up to which it is enforced [default: ln6].")
-@click.option("--method", type=click.Choice(["conformal", "paper"]), default="conformal", show_default=True)
-@click.option("--layout", type=click.Choice(["uniform", "adaptive"]), help="[default: adaptive; paper: uniform]")
-@click.option(
-    "--cartogram/--no-cartogram", default=True, help="Redraw the map for even crowds first: tighter [default: yes]."
-)
-@click.option("--strategy", default="fourfold", show_default=True, help="Candidate order of the paper's builder.")
-@click.option("--literal", is_flag=True, help="The paper's listing to the letter: levels rise once per pass.")
-@click.option(
-    "--frame",
-    type=float,
-    default=0.03,
-    show_default=True,
-    help="Width of the rim that cannot be hidden, as a share of the side.",
-)
-@click.option("--fence", "fences", multiple=True, metavar="GEOJSON", help="Regions to fence off (may be repeated).")
-@click.option(
+@option("--l-star", type=LEVEL, default="ln2", help="Level of one unit of mass.")
+@option("--l-from", type=LEVEL, help="Level from which the requirement is enforced [default: 0.35; paper: 0].")
+@option("--l-top", type=LEVEL, help="Level up to which it is enforced [default: ln6].")
+@option("--method", type=click.Choice(["conformal", "paper"]), default="conformal")
+@option("--layout", type=click.Choice(["uniform", "adaptive"]), help="[default: adaptive; paper: uniform]")
+@option("--cartogram/--no-cartogram", default=True, help="Redraw the map for even crowds first: tighter.")
+@option("--strategy", default="fourfold", help="Candidate order of the paper's builder.")
+@option("--literal", is_flag=True, help="The paper's listing to the letter: levels rise once per pass.")
+@option("--frame", type=float, default=0.03, help="Width of the rim that cannot be hidden, as a share of the side.")
+@option("--fence", "fences", multiple=True, metavar="GEOJSON", help="Regions to fence off (may be repeated).")
+@option(
     "--workers", type=click.IntRange(1), metavar="N", help="Threads, or processes with --tile [default: all cores]."
 )
-@click.option(
+@option(
     "--tile", type=int, metavar="CELLS", help="Build in tiles of this many cells a side (a power of two) into a folder."
 )
-@click.option("--cluster", metavar="ADDRESS", help="Build the tiles on this Dask scheduler, e.g. tcp://host:8786.")
-@click.option(
-    "--update", type=float, metavar="PART", help="Rebuild only the tiles of OUT that changed by more than PART."
+@option("--cluster", metavar="ADDRESS", help="Build the tiles on this Dask scheduler, e.g. tcp://host:8786.")
+@option("--update", type=float, metavar="PART", help="Rebuild only the tiles of OUT that changed by more than PART.")
+@option("--resume/--no-resume", default=True, help="With --tile, resume what an earlier run left.")
+@option("--sharpen/--no-sharpen", default=True, help="Let reports by mass use nearly all of each distance.")
+@option(
+    "--context/--no-context", default=True, help="Keep the extract's water, main roads and names to draw under maps."
 )
-@click.option("--resume/--no-resume", default=True, help="With --tile, resume what an earlier run left.")
-@click.option(
-    "--sharpen/--no-sharpen", default=True, help="Let reports by mass use nearly all of each distance [default: yes]."
-)
-@click.option(
-    "--context/--no-context", default=True,
-    help="Keep the extract's water, main roads and names to draw under maps [default: yes].",
-)  # fmt: skip
-@click.option("-o", "--output", required=True, metavar="OUT", help="The .geoelastic file to write.")
+@option("-o", "--output", required=True, metavar="OUT", help="The .geoelastic file to write.")
 def command(output: str, resume: bool, **options: Any) -> dict[str, Any]:
     """Build a metric from SOURCE, check it at every location, sharpen it, and write it to OUT.
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
-
-from ._common import geo_command, show_progress
+from ._common import geo_command, option, show_progress
 
 
 @geo_command(short_help="The whole story on a made-up city, with a report to read.")
-@click.option("-o", "--output", default="geoelastic-demo", show_default=True, metavar="DIR", help="Folder to write to.")
+@option("-o", "--output", default="geoelastic-demo", metavar="DIR", help="Folder to write to.")
 def command(output: str) -> dict[str, Any]:
     """Build two metrics of a made-up city, sharpen the better one, check all, compare with planar Laplace, write a
     report."""

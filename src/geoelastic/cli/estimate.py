@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ._common import PLACE_COLUMNS, AliasGroup, geo_command, show_progress, with_options
+from ._common import AliasGroup, geo_command, option, place_columns, show_progress
 
 _ZONES = "grid:METRES, leaves:COUNT, h3:RESOLUTION or a GeoJSON file of polygons."
 
@@ -24,18 +24,18 @@ def command() -> None:
 
 @geo_command(under=command, name="run", short_help="The estimate; 'run' may be left out.")
 @click.argument("file", metavar="MAP")
-@click.option("--reports", required=True, metavar="R", help="Reports: any table that `sanitize` reads.")
-@click.option("--zones", required=True, metavar="Z", help=_ZONES)
-@click.option(
+@option("--reports", required=True, metavar="R", help="Reports: any table that `sanitize` reads.")
+@option("--zones", required=True, metavar="Z", help=_ZONES)
+@option(
     "-o", "--output", required=True, metavar="OUT", help="The estimate: .csv, .geojson, .parquet, .tif, .png, .html."
 )
-@click.option("--picture", metavar="FILE", help="Also reports, estimate and interval side by side, .png or .html.")
-@click.option("--truth", metavar="T", help="True places, where they are known: a picture then shows them beside.")
-@click.option("--measure", default="mass", show_default=True, help="Output measure with which reports were made.")
-@click.option("--user-column", "user", help="Column with the user of each report: everybody then counts once.")
-@with_options(*PLACE_COLUMNS)
-@click.option("--elsewhere/--no-elsewhere", default=True, show_default=True, help="People may be outside all zones.")
-@click.option("--cache", metavar="DIR", help="Keep the model of the map's reports here, by content.")
+@option("--picture", metavar="FILE", help="Also reports, estimate and interval side by side, .png or .html.")
+@option("--truth", metavar="T", help="True places, where they are known: a picture then shows them beside.")
+@option("--measure", default="mass", help="Output measure with which reports were made.")
+@option("--user-column", "user", help="Column with the user of each report: everybody then counts once.")
+@place_columns
+@option("--elsewhere/--no-elsewhere", default=True, help="People may be outside all zones.")
+@option("--cache", metavar="DIR", help="Keep the model of the map's reports here, by content.")
 def run(file: str, reports: str, zones: str, output: str, **options: Any) -> dict[str, Any]:
     """Shares of people by zone, with intervals, from the reports in R that were made through MAP.
 
@@ -49,11 +49,11 @@ def run(file: str, reports: str, zones: str, output: str, **options: Any) -> dic
 
 @geo_command(under=command, name="plan", short_help="What so many reports will tell, before any is collected.")
 @click.argument("file", metavar="MAP")
-@click.option("--zones", required=True, metavar="Z", help=_ZONES)
-@click.option("--people", required=True, type=float, metavar="N", help="People who report, once each.")
-@click.option("--precision", default=0.25, show_default=True, help="Standard error to reach, relative to the share.")
-@click.option("--measure", default="mass", show_default=True, help="Output measure with which reports will be made.")
-@click.option("--cache", metavar="DIR", help="Keep the model of the map's reports here, by content.")
+@option("--zones", required=True, metavar="Z", help=_ZONES)
+@option("--people", required=True, type=float, metavar="N", help="People who report, once each.")
+@option("--precision", default=0.25, help="Standard error to reach, relative to the share.")
+@option("--measure", default="mass", help="Output measure with which reports will be made.")
+@option("--cache", metavar="DIR", help="Keep the model of the map's reports here, by content.")
 def plan(file: str, zones: str, people: float, **options: Any) -> dict[str, Any]:
     """How many groups of zones N reports tell apart, and how many people each zone would need by itself."""
     from ..statistics.estimate_request import plan_file

@@ -7,35 +7,27 @@ from typing import Any
 
 import click
 
-from ._common import PLACE_COLUMNS, geo_command, show_progress, with_options
+from ._common import geo_command, option, place_columns, show_progress
 
 
 @geo_command(short_help="Compare mechanisms under Bayesian adversaries on check-ins.")
 @click.argument("file")
-@click.option("--checkins", metavar="FILE", help="SNAP, Foursquare, or any table that `sanitize` reads.")
-@click.option("--traces", multiple=True, metavar="TRACES", help="Evaluate released traces on these instead.")
-@click.option("--days", type=click.IntRange(min=2), help="Traces: at most this many days per person [default: all].")
-@click.option(
-    "--commuters",
-    type=click.IntRange(min=0),
-    default=24,
-    show_default=True,
-    help="Traces: made-up people to find at home.",
-)  # fmt: skip
-@click.option("--areas", metavar="GEOJSON", help="Polygons, or points with 'size_km' [default: the middle 10 km].")
-@click.option(
-    "--format", "format_", type=click.Choice(["auto", "snap", "foursquare", "table"]), default="auto", show_default=True
-)
-@click.option(
-    "--count", type=click.Choice(["visits", "checkins"]), default="visits", show_default=True,
+@option("--checkins", metavar="FILE", help="SNAP, Foursquare, or any table that `sanitize` reads.")
+@option("--traces", multiple=True, metavar="TRACES", help="Evaluate released traces on these instead.")
+@option("--days", type=click.IntRange(min=2), help="Traces: at most this many days per person [default: all].")
+@option("--commuters", type=click.IntRange(min=0), default=24, help="Traces: made-up people to find at home.")
+@option("--areas", metavar="GEOJSON", help="Polygons, or points with 'size_km' [default: the middle 10 km].")
+@option("--format", type=click.Choice(["auto", "snap", "foursquare", "table"]), default="auto")
+@option(
+    "--count", type=click.Choice(["visits", "checkins"]), default="visits",
     help="Count a user at a place once, or every check-in.",
 )  # fmt: skip
-@with_options(*PLACE_COLUMNS)
-@click.option("--workers", type=int, default=2, show_default=True, metavar="N", help="Threads.")
-@click.option("-o", "--output", required=True, metavar="DIR", help="Folder for tables, figures and the report.")
+@place_columns
+@option("--workers", type=int, default=2, metavar="N", help="Threads.")
+@option("-o", "--output", required=True, metavar="DIR", help="Folder for tables, figures and the report.")
 def command(
-    file: str, checkins: str | None, traces: tuple[str, ...], days: int | None, commuters: int, areas: str | None,
-    format_: str, count: str, lat_column: str | None, lon_column: str | None, workers: int, output: str,
+    file: str, output: str, checkins: str | None, traces: tuple[str, ...], areas: str | None, lat_column: str | None,
+    lon_column: str | None, days: int | None, commuters: int, **options: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """The paper's evaluation of the metric in FILE: tables, figures and an HTML report in DIR.
 
@@ -50,10 +42,10 @@ def command(
         return _traces(file, traces, output, most_days=days, commuters=commuters, lat=lat_column, lon=lon_column)
     from ..evaluation import evaluate, mechanism_rows, read_areas
 
+    chosen = None if areas is None else read_areas(areas)
     done = evaluate(
-        file, checkins, output, areas=None if areas is None else read_areas(areas), format=format_, count=count,
-        lat=lat_column, lon=lon_column, workers=workers, progress=show_progress(),
-    )  # fmt: skip
+        file, checkins, output, areas=chosen, lat=lat_column, lon=lon_column, progress=show_progress(), **options
+    )
     rows = mechanism_rows(done["result"])
     return {
         "files": done["files"],

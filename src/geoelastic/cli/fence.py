@@ -7,33 +7,33 @@ from typing import Any
 
 import click
 
-from ._common import PLACE_COLUMNS, geo_command, show_progress, with_options
+from ._common import geo_command, option, place_columns, show_progress, with_options
 
 _LABELS = ("home", "work", "place")
 
 _crowd_options = with_options(
-    click.option("--map", "map_file", metavar="FILE",
-                 help="Where the crowd is counted: a .geoelastic metric or an OpenStreetMap file [default: by area]."),
-    click.option("--home", type=float, metavar="N",
-                 help="What a home hides among [default: 300 buildings of OpenStreetMap, 4 units of mass or 1 km²]."),
-    click.option("--work", type=float, metavar="N", help="The same for a workplace [default: 60 POIs, 4 or 1]."),
-    click.option("--margin", "margin_m", type=float, default=300, show_default=True, metavar="M",
-                 help="Strip around that, in which no track is seen either."),
-    click.option("--timezone", metavar="ZONE", help="Such as Europe/Paris, for night and day [default: by the sun]."),
-    click.option("--user", help="Whose traces, if there are several people."),
-    click.option("--min-days", type=int, default=3, show_default=True, help="Days that make a place recurrent."),
-    *PLACE_COLUMNS,
+    option("--map", "map_file", metavar="FILE",
+           help="Where the crowd is counted: a .geoelastic metric or an OpenStreetMap file [default: by area]."),
+    option("--home", type=float, metavar="N",
+           help="What a home hides among [default: 300 buildings of OpenStreetMap, 4 units of mass or 1 km²]."),
+    option("--work", type=float, metavar="N", help="The same for a workplace [default: 60 POIs, 4 or 1]."),
+    option("--margin", "margin_m", type=float, default=300, metavar="M",
+           help="Strip around that, in which no track is seen either."),
+    option("--timezone", metavar="ZONE", help="Such as Europe/Paris, for night and day [default: by the sun]."),
+    option("--user", help="Whose traces, if there are several people."),
+    option("--min-days", type=int, default=3, help="Days that make a place recurrent."),
+    place_columns,
 )  # fmt: skip
 _carve_options = with_options(
-    click.option("--compare", is_flag=True, help="Build it from scratch as well, and compare time and expected error."),
-    click.option("--workers", type=click.IntRange(1), metavar="N", help="Threads [default: all cores]."),
-    click.option("-o", "--output", required=True, metavar="OUT",
-                 help="The .geoelastic file to write, or the folder if FILE is a map in tiles."),
+    option("--compare", is_flag=True, help="Build it from scratch as well, and compare time and expected error."),
+    option("--workers", type=click.IntRange(1), metavar="N", help="Threads [default: all cores]."),
+    option("-o", "--output", required=True, metavar="OUT",
+           help="The .geoelastic file to write, or the folder if FILE is a map in tiles."),
 )  # fmt: skip
-_FENCES = click.option("--fence", "fences", multiple=True, required=True, metavar="GEOJSON",
-                       help="Polygons or discs to cut in (repeatable).")  # fmt: skip
-_NUMBERS = click.option("--number", "numbers", type=int, multiple=True, required=True,
-                        help="A fence to take out, by its number in `fence list` (repeatable).")  # fmt: skip
+_FENCES = option("--fence", "fences", multiple=True, required=True, metavar="GEOJSON",
+                 help="Polygons or discs to cut in (repeatable).")  # fmt: skip
+_NUMBERS = option("--number", "numbers", type=int, multiple=True, required=True,
+                  help="A fence to take out, by its number in `fence list` (repeatable).")  # fmt: skip
 
 
 @click.group(short_help="Hide home and work completely: suggest, attack and carve fences.")
@@ -44,11 +44,9 @@ def command() -> None:
 @geo_command(under=command, name="suggest", short_help="Draw fences for the recurrent places of traces.")
 @click.argument("traces", nargs=-1, required=True)
 @_crowd_options
-@click.option("--only", multiple=True, type=click.Choice(_LABELS), help="Kinds of places [default: all].")
-@click.option(
-    "--keep", metavar="GEOJSON", help="Fences already in use: they stay as they are, only new places get one."
-)
-@click.option("-o", "--output", required=True, metavar="OUT", help="The GeoJSON file to write.")
+@option("--only", multiple=True, type=click.Choice(_LABELS), help="Kinds of places [default: all].")
+@option("--keep", metavar="GEOJSON", help="Fences already in use: they stay as they are, only new places get one.")
+@option("-o", "--output", required=True, metavar="OUT", help="The GeoJSON file to write.")
 def suggest(traces: tuple[str, ...], output: str, **options: Any) -> dict[str, Any]:
     """Find the recurrent places in TRACES (any table that `sanitize` reads with a time in it, GeoLife .plt, Google
     Takeout, OwnTracks; files or folders) and draw a fence for each.
@@ -67,12 +65,10 @@ def suggest(traces: tuple[str, ...], output: str, **options: Any) -> dict[str, A
 )
 @click.argument("traces", nargs=-1)
 @_crowd_options
-@click.option(
-    "--fence", "fences", multiple=True, metavar="GEOJSON", help="Attack these instead of drawing (repeatable)."
-)
-@click.option("--commuters", type=int, default=30, show_default=True, help="Made-up people, if there are no TRACES.")
-@click.option("--draws", type=int, default=1, show_default=True, help="Fences drawn for each place.")
-@click.option("--seed", type=int, default=1, show_default=True, help="Of the made-up people and of all fences.")
+@option("--fence", "fences", multiple=True, metavar="GEOJSON", help="Attack these instead of drawing (repeatable).")
+@option("--commuters", type=int, default=30, help="Made-up people, if there are no TRACES.")
+@option("--draws", type=int, default=1, help="Fences drawn for each place.")
+@option("--seed", type=int, default=1, help="Of the made-up people and of all fences.")
 def attack(traces: tuple[str, ...], **options: Any) -> dict[str, Any]:
     """The endpoint attack (Hassan et al. 2018), on fences as `suggest` draws them (or on those given by --fence) and on
     circles of the same area with the place in the middle.
@@ -88,7 +84,7 @@ def attack(traces: tuple[str, ...], **options: Any) -> dict[str, Any]:
 
 @geo_command(under=command, name="list", short_help="The fences of a metric.")
 @click.argument("file")
-@click.option("-o", "--output", metavar="OUT", help="Write their outlines to this GeoJSON file.")
+@option("-o", "--output", metavar="OUT", help="Write their outlines to this GeoJSON file.")
 def list_(file: str, output: str | None) -> dict[str, Any]:
     """The fences of the metric FILE: number, locations, area; with -o, their outlines."""
     from ..release.fence_request import list_request

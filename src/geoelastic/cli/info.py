@@ -8,13 +8,13 @@ from typing import Any
 
 import click
 
-from ._common import geo_command
+from ._common import geo_command, option
 from ._describe import describe
 
 
 @geo_command(short_help="What is in a file.")
 @click.argument("file")
-@click.option("--dump", metavar="OUT", help="Also write it as plain text, for checkers that share nothing with us.")
+@option("--dump", metavar="OUT", help="Also write it as plain text, for checkers that share nothing with us.")
 def command(file: str, dump: str | None) -> dict[str, Any]:
     """Show the area, the locations, the parameters, the claim, the certificate and the sources of a metric's FILE.
 

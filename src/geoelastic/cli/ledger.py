@@ -7,12 +7,9 @@ from typing import Any
 
 import click
 
-from ..levels import LN2
-from ._common import HOURS, LATLON, LEVEL, geo_command
+from ._common import HOURS, LATLON, LEVEL, geo_command, option
 
-_DELTA = click.option(
-    "--delta", type=float, default=1e-6, show_default=True, help="Chance that the concentrated bound may fail."
-)
+_DELTA = option("--delta", type=float, default=1e-6, help="Chance that the concentrated bound may fail.")
 
 
 @click.group(short_help="What repeated use has cost, and which places are still close.")
@@ -22,9 +19,9 @@ def command() -> None:
 
 @geo_command(under=command, name="show", short_help="Accounts and costs in a ledger.")
 @click.argument("ledger")
-@click.option("--user", help="Only this user.")
-@click.option("--level", type=LEVEL, default=LN2, help="Distance of the places to tell apart [default: ln2].")
-@click.option("--per", "hours", type=HOURS, help="Only what was reported within this time, e.g. 24h or 7d.")
+@option("--user", help="Only this user.")
+@option("--level", type=LEVEL, default="ln2", help="Distance of the places to tell apart.")
+@option("--per", "hours", type=HOURS, help="Only what was reported within this time, e.g. 24h or 7d.")
 @_DELTA
 def show(ledger: str, user: str | None, level: float, hours: int | None, delta: float) -> dict[str, Any]:
     """Show the reports in LEDGER (.json or .parquet) and what they cost: the smaller of the pure bound (n d) and the
@@ -48,9 +45,9 @@ def show(ledger: str, user: str | None, level: float, hours: int | None, delta: 
 
 
 @geo_command(under=command, name="cost", short_help="What a number of reports costs.")
-@click.option("--reports", type=int, required=True, help="Number of fresh reports.")
-@click.option("--level", type=LEVEL, default=LN2, help="Distance of the places to tell apart [default: ln2].")
-@click.option("--budget", type=LEVEL, help="Also say how many reports stay within this level.")
+@option("--reports", type=int, required=True, help="Number of fresh reports.")
+@option("--level", type=LEVEL, default="ln2", help="Distance of the places to tell apart.")
+@option("--budget", type=LEVEL, help="Also say how many reports stay within this level.")
 @_DELTA
 def cost_of(reports: int, level: float, budget: float | None, delta: float) -> dict[str, Any]:
     """Compute what a number of reports costs, without any ledger."""
@@ -67,13 +64,13 @@ def cost_of(reports: int, level: float, budget: float | None, delta: float) -> d
 
 @geo_command(under=command, name="map", short_help="Which places are still within a level after n reports.")
 @click.argument("file")
-@click.option("--at", type=LATLON, required=True, help="The place the reports were made from; it is not stored.")
-@click.option("--reports", type=int, help="Number of fresh reports [default: those of --ledger and --user].")
-@click.option("--ledger", metavar="LEDGER", help="The ledger that has counted them.")
-@click.option("--user", default="me", show_default=True, help="Whose reports, in the ledger.")
-@click.option("--level", type=LEVEL, default=LN2, help="The level to stay within [default: ln2].")
+@option("--at", type=LATLON, required=True, help="The place the reports were made from; it is not stored.")
+@option("--reports", type=int, help="Number of fresh reports [default: those of --ledger and --user].")
+@option("--ledger", metavar="LEDGER", help="The ledger that has counted them.")
+@option("--user", default="me", help="Whose reports, in the ledger.")
+@option("--level", type=LEVEL, default="ln2", help="The level to stay within.")
 @_DELTA
-@click.option("-o", "--output", required=True, metavar="OUT", help="The .png, .html or .tif file to write.")
+@option("-o", "--output", required=True, metavar="OUT", help="The .png, .html or .tif file to write.")
 def map_(file: str, at: tuple[float, float], output: str, level: float, delta: float, **count: Any) -> dict[str, Any]:
     """Draw, on the map of FILE, the places that somebody who has seen all reports can still not tell from yours by more
     than a level.

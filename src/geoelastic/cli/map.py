@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ._common import LATLON, geo_command
+from ._common import LATLON, geo_command, option
 
 KINDS = ("mass", "error", "ball", "report", "slack", "cartogram", "fences", "quality", "page")
 
@@ -15,14 +15,12 @@ KINDS = ("mass", "error", "ball", "report", "slack", "cartogram", "fences", "qua
 @geo_command(short_help="Pictures of a metric or a quality: PNG, web page or GeoTIFF.")
 @click.argument("file")
 @click.argument("kind", type=click.Choice(KINDS))
-@click.option("-o", "--output", required=True, metavar="OUT", help="The .png, .html or .tif file to write.")
-@click.option("--at", type=LATLON, help="The place of a ball or of reports [default: the place of most mass around].")
-@click.option("--measure", default="mass", show_default=True, help="Output measure: mass, uniform or mass^GAMMA.")
-@click.option("--points", type=int, default=4000, show_default=True, help="Places at which the error is computed.")
-@click.option("--reports", type=int, default=300, show_default=True, help="Reports to draw.")
-@click.option(
-    "--seed", type=int, help="Draw the reports from a seeded source (research only, never to protect anyone)."
-)
+@option("-o", "--output", required=True, metavar="OUT", help="The .png, .html or .tif file to write.")
+@option("--at", type=LATLON, help="The place of a ball or of reports [default: the place of most mass around].")
+@option("--measure", default="mass", help="Output measure: mass, uniform or mass^GAMMA.")
+@option("--points", type=int, default=4000, help="Places at which the error is computed.")
+@option("--reports", type=int, default=300, help="Reports to draw.")
+@option("--seed", type=int, help="Draw the reports from a seeded source (research only, never to protect anyone).")
 def command(file: str, kind: str, output: str, **options: Any) -> dict[str, Any]:
     """Draw FILE: its privacy mass, the expected error of a report, the ball around a place, the reports from a place,
     how much more than required each place gets (slack), the map redrawn for even crowds (cartogram), or its fences; or

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ._common import AliasGroup, geo_command, show_progress
+from ._common import AliasGroup, geo_command, option, show_progress
 
 
 @click.group(cls=AliasGroup, short_help="A folder of regions for any web server.")
@@ -17,10 +17,10 @@ def command() -> None:
 
 @geo_command(under=command, name="make", short_help="Make a pack, or bring one up to date.")
 @click.argument("maps", nargs=-1, required=True, metavar="MAP...")
-@click.option("-o", "--output", required=True, metavar="DIR", help="The folder: a pack, empty, or not there yet.")
-@click.option("--name", default="", help="What the catalogue calls itself [default: the folder's name].")
-@click.option("--licence", help="Credit for the data [default: what the maps say].")
-@click.option(
+@option("-o", "--output", required=True, metavar="DIR", help="The folder: a pack, empty, or not there yet.")
+@option("--name", default="", show_default=False, help="What the catalogue calls itself [default: the folder's name].")
+@option("--licence", help="Credit for the data [default: what the maps say].")
+@option(
     "--districts",
     "district_km",
     type=float,
@@ -28,27 +28,21 @@ def command() -> None:
     help="Cut every map into districts of this side; inf: none "
     "[default: maps of over 100,000 locations, into districts of 30,000 on average].",
 )
-@click.option(
+@option(
     "--every",
     "every_days",
     type=click.IntRange(1, 366),
     default=28,
-    show_default=True,
     metavar="DAYS",
     help="How often devices should ask for a newer catalogue.",
 )
-def make(
-    maps: tuple[str, ...], output: str, name: str, licence: str | None, district_km: float | None, every_days: int
-) -> dict[str, Any]:
+def make(maps: tuple[str, ...], output: str, **options: Any) -> dict[str, Any]:
     """Write each MAP (.geoelastic, .geox or tiles) into DIR as one sharpened, verified .geox file, or as one a
     district, and the catalogue of them. What did not change keeps its file and its date.
     """
     from ..packs import make_pack
 
-    told = make_pack(
-        maps, output, name=name, licence=licence, district_km=district_km, every_days=every_days,
-        progress=show_progress(),
-    )  # fmt: skip
+    told = make_pack(maps, output, progress=show_progress(), **options)
     lines = [
         f"{r['id']}: {r['bytes'] / 1000:.0f} kB, {r['km'][0]:g} x {r['km'][1]:g} km, {r['secrets']} of "
         f"{r['locations']} locations can be hidden{'' if r['id'] in told['changed'] else ' (as before)'}"

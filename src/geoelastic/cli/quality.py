@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ._common import LATLON, geo_command, show_progress
+from ._common import LATLON, geo_command, option, show_progress
 from ._describe import account_lines
 
 if TYPE_CHECKING:
@@ -17,18 +17,16 @@ if TYPE_CHECKING:
 
 @geo_command(short_help="Count what is around every cell: q(x) from open data.")
 @click.argument("source")
-@click.option("--center", type=LATLON, help="Centre of the area [default: the source's own box].")
-@click.option("--size", "size_km", type=float, metavar="KM", help="Side of the area.")
-@click.option("--height", "height_km", type=float, metavar="KM", help="Height, if the area is not square.")
-@click.option("--cell", "cell_m", type=float, metavar="M", help="Side of a cell [default: 100].")
-@click.option("--recipe", metavar="NAME", help="What counts, and how much: default, paper, places or a .toml file.")
-@click.option(
-    "--at", metavar="TIME", help="Local time for opening hours: a name of the recipe, 'Tue 14:00', or a date."
-)
-@click.option("--lat-column", "--lat", "lat", metavar="COLUMN", help="Latitudes of a table [default: by its name].")
-@click.option("--lon-column", "--lon", "lon", metavar="COLUMN", help="Longitudes of a table [default: by its name].")
-@click.option("--weight-column", "--weight", "weight", metavar="COLUMN", help="What a row is worth [default: 1].")
-@click.option("-o", "--output", required=True, metavar="OUT", help="The .parquet file to write.")
+@option("--center", type=LATLON, help="Centre of the area [default: the source's own box].")
+@option("--size", "size_km", type=float, metavar="KM", help="Side of the area.")
+@option("--height", "height_km", type=float, metavar="KM", help="Height, if the area is not square.")
+@option("--cell", "cell_m", type=float, metavar="M", help="Side of a cell [default: 100].")
+@option("--recipe", metavar="NAME", help="What counts, and how much: default, paper, places or a .toml file.")
+@option("--at", metavar="TIME", help="Local time for opening hours: a name of the recipe, 'Tue 14:00', or a date.")
+@option("--lat-column", "--lat", "lat", metavar="COLUMN", help="Latitudes of a table [default: by its name].")
+@option("--lon-column", "--lon", "lon", metavar="COLUMN", help="Longitudes of a table [default: by its name].")
+@option("--weight-column", "--weight", "weight", metavar="COLUMN", help="What a row is worth [default: 1].")
+@option("-o", "--output", required=True, metavar="OUT", help="The .parquet file to write.")
 def command(source: str, output: str, **options: Any) -> dict[str, Any]:
     """Compute the quality of every cell from SOURCE and write it to OUT, with an account of what went in.
 

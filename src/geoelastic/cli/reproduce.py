@@ -7,24 +7,20 @@ from typing import Any
 
 import click
 
-from ._common import geo_command, show_progress
+from ._common import geo_command, option, show_progress
 
 
 @geo_command(short_help="Section 5 of the paper from raw files, in one resumable run.")
-@click.option("--data", required=True, metavar="DIR", help="Folder with the census, points, maps and check-ins.")
-@click.option(
-    "--size", "size_km", type=float, default=75, show_default=True, metavar="KM", help="Side of the Paris map."
-)
-@click.option("--workers", type=int, default=2, show_default=True, metavar="N", help="Threads.")
-@click.option("--skip-sf", is_flag=True, help="Leave San Francisco out.")
-@click.option(
+@option("--data", required=True, metavar="DIR", help="Folder with the census, points, maps and check-ins.")
+@option("--size", "size_km", type=float, default=75, metavar="KM", help="Side of the Paris map.")
+@option("--workers", type=int, default=2, metavar="N", help="Threads.")
+@option("--skip-sf", is_flag=True, help="Leave San Francisco out.")
+@option(
     "--part", "parts", type=click.Choice(["paper", "today"]), multiple=True, default=("paper", "today"),
     help="Only the paper as it was run, or only what is built today.",
 )  # fmt: skip
-@click.option("-o", "--output", required=True, metavar="OUT", help="Folder for everything that is made.")
-def command(
-    data: str, size_km: float, workers: int, skip_sf: bool, parts: tuple[str, ...], output: str
-) -> dict[str, Any]:
+@option("-o", "--output", required=True, metavar="OUT", help="Folder for everything that is made.")
+def command(data: str, output: str, skip_sf: bool, **options: Any) -> dict[str, Any]:
     """From the raw files in DIR to reports in OUT: the paper as it was run, and the default build of today.
 
     The first part has Paris with the paper's claims one by one, and San Francisco; the second the default build on the
@@ -34,15 +30,7 @@ def command(
     """
     from ..evaluation import reproduce
 
-    done = reproduce(
-        data,
-        output,
-        size_km=size_km,
-        workers=workers,
-        san_francisco=not skip_sf,
-        parts=parts,
-        progress=show_progress(),
-    )
+    done = reproduce(data, output, san_francisco=not skip_sf, progress=show_progress(), **options)
     claims = done["paris"]["claims"] if "paris" in done else []
     lines = [
         f"{'holds' if c['holds'] else 'fails'}  [{c['mechanism']}] {c['about']}: {c['found']} ({c['criterion']})"

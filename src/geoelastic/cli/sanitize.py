@@ -7,8 +7,7 @@ from typing import Any
 
 import click
 
-from ..levels import LN2
-from ._common import DEGREES, HOURS, LEVEL, PLACE_COLUMNS, geo_command, show_progress, with_options
+from ._common import DEGREES, budget_and_seed, geo_command, option, place_columns, show_progress
 
 _GUARD = ("low", "medium", "high")
 
@@ -23,45 +22,36 @@ _GROUPS = {
 
 @geo_command(groups=_GROUPS, short_help="Report a place, or a table of places, with privacy.")
 @click.argument("file", required=False)
-@click.option("--lat", type=DEGREES, help="Latitude of one place.")
-@click.option("--lon", type=DEGREES, help="Longitude of one place.")
-@click.option(
-    "--input", "source", metavar="T", help="A table of places: CSV, Parquet, GeoJSON, GPX, .gpkg, .fgb or .shp."
-)
-@click.option("-o", "--output", metavar="T", help="The table to write, in any of these formats.")
-@click.option(
+@option("--lat", type=DEGREES, help="Latitude of one place.")
+@option("--lon", type=DEGREES, help="Longitude of one place.")
+@option("--input", "source", metavar="T", help="A table of places: CSV, Parquet, GeoJSON, GPX, .gpkg, .fgb or .shp.")
+@option("-o", "--output", metavar="T", help="The table to write, in any of these formats.")
+@option(
     "--mechanism",
     "kind",
     type=click.Choice(["elastic", "laplace"]),
     default="elastic",
-    show_default=True,
     help="By the crowd around, or the same noise everywhere.",
 )
-@click.option(
-    "--measure", default="mass", show_default=True, help="Elastic: output measure (mass, uniform, mass^GAMMA)."
-)
-@click.option("--remap", is_flag=True, help="Elastic: replace each report by the best guess under the mass as prior.")
-@click.option("--sticky", "sticky_key", metavar="KEY", help="Elastic: the same report for the same place; made if new.")
-@click.option("--fresh", is_flag=True, help="Elastic: a new report for every row of a track too [default: sticky].")
-@click.option("--epsilon", type=float, help="Laplace: epsilon per metre [default: l* within r_small of FILE].")
-@click.option("--error", "error_m", type=float, help="Laplace: mean error in metres.")
-@click.option("--guard", type=click.Choice(_GUARD), help="Laplace: Location Guard's levels (200, 500, 2000 m).")
-@click.option(
+@option("--measure", default="mass", help="Elastic: output measure (mass, uniform, mass^GAMMA).")
+@option("--remap", is_flag=True, help="Elastic: replace each report by the best guess under the mass as prior.")
+@option("--sticky", "sticky_key", metavar="KEY", help="Elastic: the same report for the same place; made if new.")
+@option("--fresh", is_flag=True, help="Elastic: a new report for every row of a track too [default: sticky].")
+@option("--epsilon", type=float, help="Laplace: epsilon per metre [default: l* within r_small of FILE].")
+@option("--error", "error_m", type=float, help="Laplace: mean error in metres.")
+@option("--guard", type=click.Choice(_GUARD), help="Laplace: Location Guard's levels (200, 500, 2000 m).")
+@option(
     "--outside",
     type=click.Choice(["error", "drop", "snap"]),
     default="error",
-    show_default=True,
     help="What to do with places that are missing, outside the map or in its frame.",
 )
-@with_options(*PLACE_COLUMNS)
-@click.option("--user-column", help="Column with the user of each row, for --sticky and --ledger.")
-@click.option("--keep", multiple=True, help="Keep this column although it may reveal the place; '*' keeps all.")
-@click.option("--ledger", metavar="LEDGER", help="Count the reports in this file (.json or .parquet) before release.")
-@click.option("--user", default="me", show_default=True, help="Whose reports these are, for --sticky and --ledger.")
-@click.option("--budget", type=LEVEL, help="Report nothing if a user's reports in --ledger would then cost more.")
-@click.option("--per", "per_hours", type=HOURS, help="The budget is for every window of this length [default: ever].")
-@click.option("--budget-level", type=LEVEL, default=LN2, help="Distance of the places it is about [default: ln2].")
-@click.option("--seed", type=int, help="Seeded randomness: for research only, protects nobody, marks the output.")
+@place_columns
+@option("--user-column", help="Column with the user of each row, for --sticky and --ledger.")
+@option("--keep", multiple=True, help="Keep this column although it may reveal the place; '*' keeps all.")
+@option("--ledger", metavar="LEDGER", help="Count the reports in this file (.json or .parquet) before release.")
+@option("--user", default="me", help="Whose reports these are, for --sticky and --ledger.")
+@budget_and_seed
 def command(**options: Any) -> dict[str, Any]:
     """Report a place (--lat, --lon) or every place of a table (--input, -o) through the metric in FILE.
 

@@ -7,17 +7,17 @@ from typing import Any
 
 import click
 
-from ._common import geo_command, show_progress
+from ._common import geo_command, option, show_progress
 from ._describe import relief_line
 
 
 @geo_command(short_help="Sharpen a map that was built without it, or for another measure.")
 @click.argument("file")
-@click.option("-o", "--output", metavar="OUT", help="The file to write [default: FILE itself].")
-@click.option("--measure", default="mass", show_default=True, help="Output measure: mass, uniform or mass^GAMMA.")
-@click.option("--resume/--no-resume", default=True, help="Resume what an earlier run left.")
-@click.option("--workers", type=click.IntRange(1), metavar="N", help="Threads [default: all cores].")
-def command(file: str, output: str | None, measure: str, resume: bool, workers: int | None) -> dict[str, Any]:
+@option("-o", "--output", metavar="OUT", help="The file to write [default: FILE itself].")
+@option("--measure", default="mass", help="Output measure: mass, uniform or mass^GAMMA.")
+@option("--resume/--no-resume", default=True, help="Resume what an earlier run left.")
+@option("--workers", type=click.IntRange(1), metavar="N", help="Threads [default: all cores].")
+def command(file: str, output: str | None, **options: Any) -> dict[str, Any]:
     """Find and certify, edge by edge, how much of each distance reports may use: nearly all, instead of half.
 
     Distances, crowds and the guarantee stay as they are; reports err much less. `build`, `extract` and `fence carve` do
@@ -26,7 +26,7 @@ def command(file: str, output: str | None, measure: str, resume: bool, workers: 
     """
     from ..mechanism.sharpen_file import sharpen_file
 
-    told = sharpen_file(file, output or file, measure=measure, resume=resume, workers=workers, progress=show_progress())
+    told = sharpen_file(file, output or file, progress=show_progress(), **options)
     before, after = told["error_before_m"], told["error_after_m"]
     text = (
         f"{told['file']}: expected error {before:,.0f} m before, {after:,.0f} m now ({after / before:.2f}), at "

@@ -9,8 +9,17 @@ from typing import Any
 
 import click
 
-from ..levels import LN2
-from ._common import HOURS, LATLON, LEVEL, PLACE_COLUMNS, Kind, geo_command, show_progress, with_options
+from ._common import (
+    LATLON,
+    LEVEL,
+    Kind,
+    budget_and_seed,
+    geo_command,
+    option,
+    place_columns,
+    show_progress,
+    with_options,
+)
 
 
 def _moment(text: str) -> float:
@@ -23,19 +32,15 @@ _NUMBER = Kind("NUMBER", Fraction, "a number such as 0.5 or 1/2")
 _TIME = Kind("TIME", _moment, "a time such as 2026-03-02 or 2026-03-02T08:00Z")
 
 _mechanism_options = with_options(
-    click.option("--rate", type=_NUMBER, default="1/2", show_default=True, help="Cost of an hour, per unit of level."),
-    click.option(
-        "--step", "step_minutes", type=_NUMBER, default="10", show_default=True, help="Minutes between ticks."
-    ),
-    click.option(
-        "--block", "block_hours", type=float, default=24, show_default=True, help="Hours released by one draw."
-    ),
-    click.option("--measure", default="mass", show_default=True, help="Output measure (mass, uniform, mass^GAMMA)."),
+    option("--rate", type=_NUMBER, default="1/2", help="Cost of an hour, per unit of level."),
+    option("--step", "step_minutes", type=_NUMBER, default="10", help="Minutes between ticks."),
+    option("--block", "block_hours", type=float, default=24, help="Hours released by one draw."),
+    option("--measure", default="mass", help="Output measure (mass, uniform, mass^GAMMA)."),
 )
 _truth_options = with_options(
-    click.option("--truth", multiple=True, required=True, metavar="TRACES", help="The true traces."),
-    click.option("--user", help="Only this person."),
-    *PLACE_COLUMNS,
+    option("--truth", multiple=True, required=True, metavar="TRACES", help="The true traces."),
+    option("--user", help="Only this person."),
+    place_columns,
     _mechanism_options,
 )
 
@@ -48,25 +53,18 @@ def command() -> None:
 @geo_command(under=command, name="release", short_help="Release traces on a public clock.")
 @click.argument("file")
 @click.argument("traces", nargs=-1, required=True)
-@click.option("-o", "--output", required=True, metavar="OUT", help="The .gpx, .csv, .parquet or .geojson to write.")
+@option("-o", "--output", required=True, metavar="OUT", help="The .gpx, .csv, .parquet or .geojson to write.")
 @_mechanism_options
-@click.option("--moves", type=float, default=2, show_default=True, help="Expected changes of place per day.")
-@click.option(
-    "--habit", type=float, default=0.5, show_default=True, help="Share of the measure that is taken from --past."
-)
-@click.option("--past", multiple=True, metavar="RELEASED", help="Files of earlier releases (never true traces).")
-@click.option("--from", "start_s", type=_TIME, help="Public start [default: the first fix, which is then public].")
-@click.option("--until", "end_s", type=_TIME, help="Public end [default: the last fix, which is then public].")
-@click.option("--user", help="Only the traces of this person.")
-@with_options(*PLACE_COLUMNS)
-@click.option(
-    "--ledger", metavar="LEDGER", help="Charge the release to this file (.json or .parquet) before it is made."
-)
-@click.option("--account", default="me", show_default=True, help="Whose traces without a name are, in the ledger.")
-@click.option("--budget", type=LEVEL, help="Release nothing if a user's releases in --ledger would then cost more.")
-@click.option("--per", "per_hours", type=HOURS, help="The budget is for every window: day, week, 24h [default: ever].")
-@click.option("--budget-level", type=LEVEL, default=LN2, help="Distance of the places it is about [default: ln2].")
-@click.option("--seed", type=int, help="Seeded randomness: for research only, protects nobody, marks the output.")
+@option("--moves", type=float, default=2, help="Expected changes of place per day.")
+@option("--habit", type=float, default=0.5, help="Share of the measure that is taken from --past.")
+@option("--past", multiple=True, metavar="RELEASED", help="Files of earlier releases (never true traces).")
+@option("--from", "start_s", type=_TIME, help="Public start [default: the first fix, which is then public].")
+@option("--until", "end_s", type=_TIME, help="Public end [default: the last fix, which is then public].")
+@option("--user", help="Only the traces of this person.")
+@place_columns
+@option("--ledger", metavar="LEDGER", help="Charge the release to this file (.json or .parquet) before it is made.")
+@option("--account", default="me", help="Whose traces without a name are, in the ledger.")
+@budget_and_seed
 def release(file: str, traces: tuple[str, ...], output: str, **options: Any) -> dict[str, Any]:
     """Release TRACES (GPX, CSV, Parquet, GeoJSON, GeoLife, Takeout, OwnTracks; files or folders, many people at once)
     over the map FILE.
@@ -82,10 +80,10 @@ def release(file: str, traces: tuple[str, ...], output: str, **options: Any) -> 
 @geo_command(under=command, name="cost", short_help="What a release costs, in words.")
 @click.argument("file")
 @_mechanism_options
-@click.option("--hours", type=float, default=24, show_default=True, help="Length of the release.")
-@click.option("--level", type=LEVEL, default=LN2, help="Distance of the places to tell apart [default: ln2].")
-@click.option("--at", type=LATLON, help="Use the level of the places around this one instead; it is not stored.")
-@click.option("--within", "within_m", type=float, default=300, show_default=True, help="How far around, in metres.")
+@option("--hours", type=float, default=24, help="Length of the release.")
+@option("--level", type=LEVEL, default="ln2", help="Distance of the places to tell apart.")
+@option("--at", type=LATLON, help="Use the level of the places around this one instead; it is not stored.")
+@option("--within", "within_m", type=float, default=300, help="How far around, in metres.")
 def cost(file: str, **options: Any) -> dict[str, Any]:
     """Say what a release over the map FILE gives away."""
     from ..release.trace_request import cost_request
@@ -128,7 +126,7 @@ def _attack_line(row: dict[str, Any]) -> str:
 @click.argument("file")
 @click.argument("released")
 @_truth_options
-@click.option("-o", "--output", required=True, metavar="HTML", help="The page to write, for your eyes only.")
+@option("-o", "--output", required=True, metavar="HTML", help="The page to write, for your eyes only.")
 def map_(
     file: str, released: str, truth: tuple[str, ...], user: str | None, lat_column: str | None,
     lon_column: str | None, output: str, **choices: Any,
