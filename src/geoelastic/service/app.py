@@ -51,7 +51,7 @@ class Settings:
     max_body_bytes: int = 256 * 1024
     max_waiting: int = 256
     threads: int | None = None
-    pack: Path | None = None
+    pack: str | None = None
     demo_site: bool = False
 
 
@@ -97,7 +97,7 @@ def create_app(published: Mapping[str, Published], settings: Settings | None = N
     _add_metrics(app)
     assets = page_assets() | (demo_site_assets() if settings.demo_site else {})
     _add_page(app, assets)
-    files = _add_pack(app, settings.pack) if settings.pack is not None else []
+    files = _add_pack(app, Path(settings.pack)) if settings.pack is not None else []
     if settings.cors:
         app.add_middleware(
             CORSMiddleware, allow_origins=list(settings.cors), allow_methods=["GET", "POST"],

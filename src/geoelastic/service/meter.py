@@ -8,7 +8,7 @@ import mmap
 import pickle
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 _METHODS = frozenset(["GET", "POST", "HEAD", "OPTIONS", "PUT", "DELETE", "PATCH"])
 #: Upper ends of the classes of times, in seconds.
@@ -32,13 +32,7 @@ class Meter:
         self.classes[next((end for end in _SECONDS if seconds <= end), float("inf"))] += 1
 
     def __add__(self, other: Meter) -> Meter:
-        return Meter(
-            self.requests + other.requests,
-            self.classes + other.classes,
-            self.seconds + other.seconds,
-            self.reports + other.reports,
-            self.in_progress + other.in_progress,
-        )
+        return Meter(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(Meter)))
 
     def text(self) -> str:
         """All of it, to be scraped."""
@@ -73,7 +67,7 @@ class Board:
         """The counts of one process, for the others. Routes and statuses are few: they fit."""
         start = place * (1 + 2 * self._SIZE)
         turn = 2 if self._memory[start] == 1 else 1
-        content = pickle.dumps((meter.requests, meter.classes, meter.seconds, meter.reports, meter.in_progress))
+        content = pickle.dumps(meter)
         if len(content) <= self._SIZE:
             at = start + 1 + (turn - 1) * self._SIZE
             self._memory[at : at + len(content)] = content
@@ -81,11 +75,11 @@ class Board:
 
     def others(self, place: int) -> Sequence[Meter]:
         """The counts of all processes but this one, as they last wrote them."""
-        found = []
+        found: list[Meter] = []
         for other in range(self._places):
             start = other * (1 + 2 * self._SIZE)
             turn = self._memory[start]
             if other != place and turn:
                 at = start + 1 + (turn - 1) * self._SIZE
-                found.append(Meter(*pickle.loads(self._memory[at : at + self._SIZE])))
+                found.append(pickle.loads(self._memory[at : at + self._SIZE]))
         return found

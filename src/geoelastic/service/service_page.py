@@ -19,7 +19,7 @@ from ..store import write_bytes
 from .bundle import STATIC, bundle
 from .registry import Blob, context_json
 
-_VENDOR = STATIC / "vendor"
+_HTML, _SCRIPT, _STYLE = (f"text/{kind}; charset=utf-8" for kind in ("html", "javascript", "css"))
 #: What a closed page may use: what is in it, and workers that it makes of that.
 _CLOSED = (
     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
@@ -30,29 +30,28 @@ _CLOSED = (
 @cache
 def page_assets() -> dict[str, Blob]:
     """Path -> what is served there. The shim is one classic script, so that it stands before any other script runs."""
-    script, style = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
     texts = {
-        "/": (_text("index.html"), "text/html; charset=utf-8"),
-        "/page.css": (_text("page.css"), style),
-        "/page.js": (bundle("app"), script),
-        "/geolocation.js": (bundle("auto"), script),
-        "/vendor/leaflet.js": (_text("vendor/leaflet.js"), script),
-        "/vendor/leaflet.css": (_text("vendor/leaflet.css"), style),
+        "/": (_text("index.html"), _HTML),
+        "/page.css": (_text("page.css"), _STYLE),
+        "/page.js": (bundle("app"), _SCRIPT),
+        "/geolocation.js": (bundle("auto"), _SCRIPT),
+        "/vendor/leaflet.js": (_text("vendor/leaflet.js"), _SCRIPT),
+        "/vendor/leaflet.css": (_text("vendor/leaflet.css"), _STYLE),
         "/vendor/LICENSE.leaflet": (_text("vendor/LICENSE.leaflet"), "text/plain; charset=utf-8"),
     }
-    return {path: Blob(text.encode(), kind, path.rsplit("/", 1)[1]) for path, (text, kind) in texts.items()}
+    return _blobs(texts)
 
 
 @cache
 def demo_site_assets() -> dict[str, Blob]:
     """A site that asks for its visitor's position in ten ways and shows what it got."""
-    return {
-        "/demo-site": Blob(_text("demo-site.html").encode(), "text/html; charset=utf-8", "demo-site.html"),
-        "/demo-site.js": Blob(bundle("demo-site").encode(), "text/javascript; charset=utf-8", "demo-site.js"),
-        "/demo-site-frame": Blob(
-            _text("demo-site-frame.html").encode(), "text/html; charset=utf-8", "demo-site-frame.html"
-        ),
-    }
+    pages = {f"/{name}": (_text(f"{name}.html"), _HTML) for name in ("demo-site", "demo-site-frame")}
+    return _blobs(pages | {"/demo-site.js": (bundle("demo-site"), _SCRIPT)})
+
+
+def _blobs(texts: dict[str, tuple[str, str]]) -> dict[str, Blob]:
+    """Pages and scripts, which are never saved as files, by their paths."""
+    return {path: Blob(text.encode(), kind, path.rsplit("/", 1)[1]) for path, (text, kind) in texts.items()}
 
 
 def standalone_html(metric: AnyMetric, path: str | os.PathLike[str], *, output: str = "mass") -> int:
@@ -70,9 +69,10 @@ def standalone_page(metric: AnyMetric, *, output: str = "mass", closed: bool = F
     inlined = {
         '<link rel="stylesheet" href="vendor/leaflet.css">': f"<style>{_text('vendor/leaflet.css')}</style>",
         '<link rel="stylesheet" href="page.css">': f"<style>{_text('page.css')}</style>",
-        '<script src="vendor/leaflet.js" defer></script>': f"<script>{_script('vendor/leaflet.js')}</script>",
+        '<script src="vendor/leaflet.js" defer></script>': f"<script>{_safe(_text('vendor/leaflet.js'))}</script>",
         '<script src="page.js" defer></script>': (
-            f'<script type="text/plain" id="metric">{content}</script>\n{_context_script(metric)}'
+            f'<script type="text/plain" id="metric">{content}</script>\n'
+            f'<script type="application/json" id="context">{inside_script(context_json(metric))}</script>\n'
             f"<script>{_safe(bundle('app'))}</script>"
         ),
     }
@@ -87,10 +87,6 @@ def standalone_page(metric: AnyMetric, *, output: str = "mass", closed: bool = F
     return page.replace("</body>", f"{scripts}\n</body>")
 
 
-def _context_script(metric: AnyMetric) -> str:
-    return f'<script type="application/json" id="context">{inside_script(context_json(metric))}</script>\n'
-
-
 def write_page(file: str, target: str, *, measure: str = "mass") -> dict[str, Any]:
     """The page of the metric in a file, as one file."""
     if not target.endswith(".html"):
@@ -101,10 +97,6 @@ def write_page(file: str, target: str, *, measure: str = "mass") -> dict[str, An
 
 def _text(name: str) -> str:
     return (STATIC / name).read_text(encoding="utf-8")
-
-
-def _script(name: str) -> str:
-    return _safe(_text(name))
 
 
 def _safe(script: str) -> str:

@@ -7,22 +7,26 @@ import contextlib
 import gc
 import logging
 import os
+import signal
 import socket
+import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..errors import FileError, InputError, MissingExtraError
+from ..errors import FileError, InputError, import_extra
 from ..packs import read_catalogue
 from .meter import Board
 from .registry import publish
-from .workers import require_workers, run_workers
 
 TOKEN_VARIABLE = "GEOELASTIC_TOKEN"
 _LOCAL = ("127.0.0.1", "::1", "localhost")
 _EVERYWHERE = ("0.0.0.0", "::")
 _SHUTDOWN_S = 10
 _BACKLOG = 2048
+#: A process that died is made again, but not faster than this.
+_PAUSE_S = 1.0
 
 
 class _Discreet(logging.Formatter):
@@ -60,7 +64,8 @@ def serve(
     It answers to the names of this machine for itself, to `host` and to `allowed_hosts`, and where it listens on every
     address to each of them in digits. `workers`: processes that answer.
     """
-    require_workers(workers)
+    if workers > 1 and not hasattr(os, "fork"):
+        raise InputError("'workers' must be 1 where processes cannot be copied (Windows); run several services instead")
     if host not in _LOCAL and token is None:
         raise InputError(
             f"a token must be set to listen on {host}, where others can reach the service: "
@@ -76,17 +81,7 @@ def serve(
         one.warm()
     own = "address" if host in _EVERYWHERE else f"[{host}]" if ":" in host else host
     hosts = [*LOCAL_HOSTS, own, *allowed_hosts]
-    app = create_app(
-        published,
-        Settings(
-            token=token,
-            cors=cors,
-            hosts=hosts,
-            max_points=max_points,
-            pack=None if pack is None else Path(pack),
-            demo_site=demo_site,
-        ),
-    )
+    app = create_app(published, Settings(token, cors, hosts, max_points, pack=pack, demo_site=demo_site))
     gc.collect()
     gc.freeze()  # what is there now stays: requests need not wait while it is looked through, processes keep sharing it
     handler = logging.StreamHandler()
@@ -106,7 +101,7 @@ def serve(
         if workers == 1:
             answer(0)
         else:
-            run_workers(workers, answer)
+            _run_workers(workers, answer)
 
 
 def _listen(host: str, port: int, count: int) -> list[socket.socket]:
@@ -129,10 +124,7 @@ def _listen(host: str, port: int, count: int) -> list[socket.socket]:
 
 def make_server(app: Any, *, root_path: str = "") -> Any:
     """The server that listens for the application, with its limits."""
-    try:
-        import uvicorn
-    except ImportError as error:
-        raise MissingExtraError("uvicorn", "service") from error
+    uvicorn = import_extra("uvicorn", "service")
     from .connection import Connection
 
     config = uvicorn.Config(
@@ -140,3 +132,51 @@ def make_server(app: Any, *, root_path: str = "") -> Any:
         timeout_graceful_shutdown=_SHUTDOWN_S, http=Connection, ws="none", log_config=None,
     )  # fmt: skip
     return uvicorn.Server(config)
+
+
+def _run_workers(count: int, work: Callable[[int], Any]) -> None:
+    """Call work(0), ..., work(count - 1), each in a process of its own, until this one is told to stop (SIGTERM,
+    Ctrl-C); they are told then, and waited for. One that ends before that is begun again. Each is a copy of this one:
+    they share the maps that it has loaded."""
+    running: dict[int, int] = {}
+    stopping = False
+
+    def stop(*_: Any) -> None:
+        nonlocal stopping
+        stopping = True
+        for pid in running:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        for place in range(count):
+            running[_begin(work, place, before)] = place
+        while running:
+            pid, _ = os.wait()
+            place = running.pop(pid, -1)
+            if place >= 0 and not stopping:
+                time.sleep(_PAUSE_S)
+                if not stopping:
+                    running[_begin(work, place, before)] = place
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _begin(work: Callable[[int], Any], place: int, handlers: dict[Any, Any]) -> int:
+    """The number of a new process that does this part of the work and nothing else."""
+    pid = os.fork()
+    if pid:
+        return pid
+    code = 1
+    try:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        work(place)
+        code = 0
+    except KeyboardInterrupt:
+        code = 0
+    finally:
+        sys.stderr.flush()
+        os._exit(code)  # what the first process would do at its end is not for its copies
