@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from geoelastic.bench import (
     carve,
     client,
     commands,
+    device,
     error,
     fences,
     growth,
@@ -55,14 +57,10 @@ def test_build() -> None:
 
 
 def test_variants_of_the_papers_builder() -> None:
-    told: list[int] = []
-    variants = [{}, {"layout": "adaptive"}, {"strategy": "golden", "literal": True}]
-    rows = strategies.variant_rows(synthetic_mass("city", 30), variants, told.append)
-    assert told == [0, 1, 2]
-    assert [row["layout"] for row in rows] == ["uniform", "adaptive", "uniform"]
-    assert [(row["order"], row["levels"]) for row in rows[1:]] == [
-        ("fourfold", "until they stand"), ("golden", "once a pass"),
-    ]  # fmt: skip
+    rows = strategies.run(side=50)["rows"]
+    assert [row["layout"] for row in rows] == ["uniform"] * 8 + ["adaptive"]
+    assert [row["order"] for row in rows] == ["fourfold", "opposite", "golden", "sequence"] * 2 + ["fourfold"]
+    assert [row["method"] for row in rows] == ["paper"] * 4 + ["paper, as listed"] * 4 + ["paper"]
     assert all(row["least_ratio"] >= 1 and row["error_mass_m"] > 0 for row in rows)
 
 
@@ -77,18 +75,24 @@ def test_paths() -> None:
 
 def test_limit() -> None:
     """A map of 6 km cuts the tail, so that errors come out a little smaller than on the whole one."""
-    rows = limit.run(side=60)["rows"]
+    result = limit.run(side=60)
+    rows = result["rows"]
     assert rows[0]["error_m"] == 866
     exact, metric, default, plain = (row["error_m"] for row in rows[2:])
     assert exact < metric < default < plain
     assert rows[5]["mean_ratio"] - rows[4]["mean_ratio"] > 0.15
     assert default < 0.95 * plain
     assert f"({default} m where 866 m is the least)" in limit.summary(rows)[0][2]
+    assert result["parts"]["default"] == f"{default} m"
 
 
 def test_error() -> None:
-    found = error.run(side=60)["rows"]
+    result = error.run(side=60)
+    found = result["rows"]
     rows = {row["output"]: row for row in found}
+    assert result["parts"] == {
+        "by-mass": str(rows["mass"]["error_to_uniform"]), "sharpened": str(rows["mass, sharpened"]["error_to_uniform"])
+    }  # fmt: skip
     assert f"({rows['mass, sharpened']['error_m']:,} m of" in error.summary(found)[0][2]
     assert rows["uniform"]["error_to_uniform"] == 1
     assert rows["mass, sharpened"]["error_m"] < rows["mass"]["error_m"] < rows["uniform"]["error_m"]
@@ -251,6 +255,11 @@ def test_a_country_says_what_its_steps_took() -> None:
         "600 s, 2 GB a process", "300 s, 1.6 GB a process at the most; 784,324 locations, 0 violations"
     )  # fmt: skip
     assert said["country: heights, certified on every edge"] == ("1200 s more", "100 s, 150 s of processor time")
+    size |= {"wall_s": 1800.0, "cpu_s": 1764.7, "cpu_us_per_location": 2250.0, "mean_ratio": 1.148}
+    found = scale.parts([size, *steps, {"cold_report_ms": 1}])
+    assert found["country"].startswith("1,800 s, 1,765 s of processor time, at most 1.6 GB in a process (tiles 100 s,")
+    assert (found["each"], found["planet"]) == ("2.25 ms", "265 hours")
+    assert "bench scale --whole" in scale.parts([size | {"cells": 9}])["country"]
 
 
 def test_a_clock_adds_up_the_runs_of_a_build(tmp_path: Path) -> None:
@@ -300,6 +309,23 @@ def test_client() -> None:
     assert all(row["value"] > 0 for row in rows)
     assert rows[1]["value"] < rows[0]["value"], "what was prepared is there sooner"
     assert [line[1] for line in client.summary(rows)] == ["<= 0.5"] * 4 + [">= 1000"] * 2
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="Chromium is not installed")
+def test_device() -> None:
+    """A small map is checked, and so is a part of it with a fence, sharpened again."""
+    result = device.run(side=60, part_km=5)
+    whole, fenced = result["rows"]
+    assert whole["holds"] is fenced["holds"] is True
+    assert 0 < fenced["locations"] < whole["locations"]
+    assert whole["seconds"] > 0
+    assert [line[1] for line in device.summary(result["rows"])] == ["60 s", "60 s"]
+
+
+def test_without_chromium_nothing_is_measured_on_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    assert device.run()["rows"] == []
 
 
 def test_traces() -> None:

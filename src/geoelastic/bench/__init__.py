@@ -29,11 +29,11 @@ from ._tools import reset_peak
 
 __all__ = ["TIMED", "Due", "bench_names", "plan", "run_benches", "write_docs"]
 
-#: Measurements whose figures are seconds: they come first and in this order, the longest last, and only a quiet
-#: machine's record counts.
+#: Measurements whose figures are seconds: they come first and in this order, the longest last (`packs` opens the
+#: country that `scale` has built), and only a quiet machine's record counts.
 TIMED = (
-    "osm", "paths", "report", "commands", "carve", "client", "extension", "packs", "traces", "growth", "scale",
-    "service", "reproduce", "build",
+    "osm", "paths", "report", "device", "commands", "carve", "client", "extension", "traces", "growth", "scale",
+    "packs", "service", "reproduce", "build",
 )  # fmt: skip
 
 

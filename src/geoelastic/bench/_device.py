@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The extension in Chromium, for measurements: a browser that has it, a page on this machine, reports and their times.
+"""Chromium for measurements: one that has the extension, or a page with the client; reports and their times.
 
 Times are taken in the extension's own world of a page, from its message to the worker to the answer, without the
 device's own search and without the fixed delay that hides all of this.
@@ -15,10 +15,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
+from mimetypes import guess_type
 from pathlib import Path
 from typing import Any
 
+from ..errors import import_extra
 from ..metric import Metric
+from ..service.bundle import client_dir
 from ._tools import places_by_mass
 
 EXTENSION = Path(__file__).parents[3] / "extension"
@@ -59,7 +62,7 @@ def site(files: Mapping[str, bytes] | None = None) -> Iterator[str]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(200)
-            self.send_header("Content-Type", "text/html")
+            self.send_header("Content-Type", guess_type(self.path)[0] or "text/html")
             self.end_headers()
             self.wfile.write((files or {}).get(self.path[1:], b"<!doctype html><title>a page</title>"))
 
@@ -75,14 +78,16 @@ def site(files: Mapping[str, bytes] | None = None) -> Iterator[str]:
         server.server_close()
 
 
+def _playwright() -> Any:
+    return import_extra("playwright.sync_api", "test").sync_playwright()
+
+
 @contextmanager
 def browser(profile: Path) -> Iterator[Any]:
     """Chromium with the extension and a profile that stays."""
-    from playwright.sync_api import sync_playwright
-
     built = EXTENSION / "dist" / "chromium"
     flags = [*_FLAGS, f"--disable-extensions-except={built}", f"--load-extension={built}"]
-    with sync_playwright() as playwright:
+    with _playwright() as playwright:
         context = playwright.chromium.launch_persistent_context(
             profile, executable_path=shutil.which("chromium"), args=flags, ignore_default_args=["--disable-extensions"]
         )
@@ -90,6 +95,20 @@ def browser(profile: Path) -> Iterator[Any]:
             yield context
         finally:
             context.close()
+
+
+@contextmanager
+def client_page(files: Mapping[str, bytes]) -> Iterator[Any]:
+    """A page of a new Chromium without the extension, with the client's modules and these files beside it."""
+    modules = {path.name: path.read_bytes() for path in client_dir().glob("*.js")}
+    with site({**modules, **files}) as address, _playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=_FLAGS)
+        try:
+            page = chromium.new_page()
+            page.goto(address)
+            yield page
+        finally:
+            chromium.close()
 
 
 def _worker(context: Any) -> Any:

@@ -16,15 +16,15 @@ PARIS_KM = 75.0
 
 
 def chosen_map(
-    map_file: str | None, *, real: str | None, folder: str | None, made_up: str, side: int
+    map_file: str | None, *, real: bool, city: str, folder: str | None, made_up: str, side: int
 ) -> AnyMetric:  # fmt: skip
-    """The map in a file; or the default build of the `real` "paris" or "vancouver" of the data, kept in `folder` if
-    there is one; or of a `made_up` map of `side` x `side` cells."""
+    """The map in a file; or the default build of the `real` `city`, "paris" or "vancouver", of the data, kept in
+    `folder` if there is one; or of a `made_up` map of `side` x `side` cells."""
     if map_file is not None:
         return load(map_file)
-    if real is None:
+    if not real:
         return build_metric(synthetic_mass(made_up, side))
     with kept_in(folder) as place:
         source = RealData(data_folder(), Stages(Path(place) / "stages"))
-        source.require(("homes", "restaurants", "venues", "paris") if real == "paris" else (real,))
-        return load(source.paris(PARIS_KM) if real == "paris" else source.vancouver()).whole()
+        source.require(("homes", "restaurants", "venues", "paris") if city == "paris" else (city,))
+        return load(source.paris(PARIS_KM) if city == "paris" else source.vancouver()).whole()

@@ -33,8 +33,8 @@ _HEAD = """<!-- Written by geoelastic bench from docs/measured/*.json: run a mea
 
 Every figure here is in the record, one file per measurement in `docs/measured/`, with command, machine, day, commit,
 load and versions. `geoelastic bench NAME --write` measures again and writes the file and this page;
-`geoelastic bench all --write` does it for all of them, which takes about an hour. Where a figure falls short of what we
-set out for, it says so.
+`geoelastic bench all --write` does it for all of them (`--list` says how long each took). Where a figure falls short of
+what we set out for, it says so.
 """
 _NOTED = (
     "Lines marked *noted* were copied from what their command printed, at that commit or before: some are not measured "

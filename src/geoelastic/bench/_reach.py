@@ -20,6 +20,7 @@ BESIDES = {
     "browsing": ("client", "extension"),
     "client": ("python-client",),
     "commands": _ALL,
+    "device": (*_ALL, "client"),
     "extension": (*_ALL, "client", "extension"),
     "osm": _ALL,
     "packs": (*_ALL, "client", "extension"),

@@ -4,8 +4,8 @@
 A measurement is recorded whole and by itself, so that a long one need not be repeated for the sake of another, and the
 files of two people never clash. Pages take their figures from the record (`_pages`) and from nowhere else.
 
-What was measured by other means than `geoelastic bench` (in a browser, by days of fuzzing) is *noted*: an entry with
-its command, its date, and sentences in place of rows.
+What was measured by other commands than `geoelastic bench` (days of fuzzing and of killed work, a study of real traces)
+is *noted*: an entry with its command, its date, and sentences in place of rows.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from ..metric.verify import verify
 from ..randomness import SeededRandom
 from ..tiles import Engine, build_tiles
 from ..tiles.tiled_metric import TiledMetric, open_tiles
-from ._tools import timed
+from ._tools import places_by_mass, timed
 
 #: Cells from the nearest seam; the last stretch has no end.
 _STRETCHES = (0, 8, 32)
@@ -29,8 +29,7 @@ def both_ways(mass: Mass, folder: str, *, tile: int, engine: Engine, **levels: A
 
 def table_row(tiled: TiledMetric, whole: Metric, rows: int) -> dict[str, Any]:
     """The time of a table of places drawn by mass, from the map as it is opened and from the one in memory."""
-    mass = np.where(whole.secret, whole.mass, 0.0)
-    places = np.random.Generator(np.random.PCG64(1)).choice(whole.n, rows, p=mass / mass.sum())
+    places = places_by_mass(whole, rows, seed=1, again=True)
     folder, seed = tiled.store.root, SeededRandom(1).bytes(32)
     taken = {}
     for name, opened in (("tiles", lambda: open_tiles(folder)), ("one_piece", lambda: whole)):
@@ -47,8 +46,7 @@ def table_row(tiled: TiledMetric, whole: Metric, rows: int) -> dict[str, Any]:
 
 def both_row(tiled: TiledMetric, whole: Metric, *, places: int = 100) -> dict[str, Any]:
     """Expected errors at places drawn by mass, and mean ratios by one verification (tiles have looked at others)."""
-    mass = np.where(whole.secret, whole.mass, 0.0)
-    some = np.random.Generator(np.random.PCG64(2)).choice(whole.n, places, p=mass / mass.sum())
+    some = places_by_mass(whole, places, seed=2, again=True)
     ours, theirs = (float(_errors(metric, some).mean()) for metric in (tiled, whole))
     ratios = [round(verify(metric)["ratio"]["mean"], 3) for metric in (tiled, whole)]
     return {

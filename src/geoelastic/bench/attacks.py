@@ -9,6 +9,7 @@ very cell is the likeliest.
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any
 
 from ..evaluation.home_attacks import attack_rows
@@ -36,22 +37,14 @@ def run(
 ) -> dict[str, Any]:
     """The table, on a map, on the real Vancouver, or on a made-up city."""
     warm_up()
-    city = "vancouver" if real else None
-    metric = chosen_map(map_file, real=city, folder=folder, made_up="city", side=_SIDE_CELLS).whole()
+    metric = chosen_map(map_file, real=real, city="vancouver", folder=folder, made_up="city", side=_SIDE_CELLS).whole()
     mass = Mass(metric.grid, (metric.mass / metric.locations.area_cells)[metric.locations.owner], metric.info)
-    middle = metric.grid.area.middle
-    done = -1
+    done = count()
     with progress_bar("bench attacks", 7, show=progress) as bar:
-
-        def tell(name: str) -> None:
-            nonlocal done
-            done += 1
-            bar.update(done, note=name)
-
-        tell("another map")
+        bar.update(next(done), note="another map")
         second = build_metric(mass, requirement=metric.requirement, cartogram=False)
         rows = attack_rows(
-            metric, StudyArea("homes", middle[0], middle[1], _HOME_KM), second=second, people=people,
-            nights_of=nights_of, nights=nights, tell=tell,
+            metric, StudyArea("homes", *metric.grid.area.middle, _HOME_KM), second=second, people=people,
+            nights_of=nights_of, nights=nights, tell=lambda name: bar.update(next(done), note=name),
         )  # fmt: skip
     return {"rows": rows, "text": markdown(rows)}

@@ -9,6 +9,7 @@ commuter where there is none; the crowd around them is made up (`synthetic:city`
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any
 
 from ..area import Area
@@ -32,15 +33,9 @@ def run(*, progress: bool = False, runs: int = 20, side: int = _SIDE) -> dict[st
         bar.update(0, note="the map")
         quality = synthetic_quality("city", rows=side, cols=side, cell_m=_CELL_M, origin=_CENTRE)
         metric = build_metric(mass_from_quality(quality))
-        done = 0
-
-        def tell(note: str) -> None:
-            nonlocal done
-            done += 1
-            bar.update(done, note=note)
-
+        done = count(1)
         weeks = [week_of(trace, metric.grid.area, seed=k) for k, trace in enumerate(_traces(metric.grid.area))]
-        rows = browsing_rows(metric, weeks, runs=runs, tell=tell)
+        rows = browsing_rows(metric, weeks, runs=runs, tell=lambda note: bar.update(next(done), note=note))
     return {"rows": rows, "text": markdown(rows)}
 
 

@@ -53,7 +53,7 @@ def run(
             mass = synthetic_mass(name, side)
             for options in builds:
                 bar.update(len(rows), note=f"{name} {side}: {_method(options)}, {options['layout']}")
-                rows.append({"map": f"{name} {side} x {side}"} | _row(mass, options))
+                rows.append({"map": f"{name} {side} x {side}"} | build_row(mass, options))
     text = f"{markdown(rows)}\n\n{markdown(_ratios(rows))}\n\nCompiling took {compile_s:.1f} s before any of it."
     return {"rows": rows, "text": text}
 
@@ -80,7 +80,8 @@ def _method(options: dict[str, Any]) -> str:
     return f"{options['method']}{special}"
 
 
-def _row(mass: Mass, options: dict[str, Any]) -> dict[str, Any]:
+def build_row(mass: Mass, options: dict[str, Any]) -> dict[str, Any]:
+    """What a build took, how tight it is and how far its reports are off."""
     built = timed(lambda: build_metric(mass, sharpen=False, **options))
     metric = built.value
     certificate = metric.certificate
@@ -91,17 +92,18 @@ def _row(mass: Mass, options: dict[str, Any]) -> dict[str, Any]:
         "seconds": round(built.wall_s, 2),
         "cpu_s": round(built.cpu_s, 2),
         "us_per_location": round(1e6 * built.wall_s / metric.n, 1),
+        "edges_a_location": round(metric.graph.index.size / 2 / metric.n, 2),
         "violations": certificate["violations"],
         "least_ratio": round(certificate["ratio"]["min"], 4),
         "mean_ratio": round(certificate["ratio"]["mean"], 3),
         "file_kB": round(len(container_bytes("metric", *metric_to_parts(metric))) / 1000),
     }
-    return row | mean_errors(metric, mass, points=_POINTS) | {"peak_GB": round(peak_gb(), 2)}
+    return row | _mean_errors(metric, mass) | {"peak_GB": round(peak_gb(), 2)}
 
 
-def mean_errors(metric: Metric, mass: Mass, *, points: int) -> dict[str, int]:
+def _mean_errors(metric: Metric, mass: Mass) -> dict[str, int]:
     """Mean expected errors over an even sample of cells, plain and weighted by mass, for uniform output and by mass."""
-    sample = sample_places(metric, points)
+    sample = sample_places(metric, _POINTS)
     means = {}
     for output in ("uniform", "mass"):
         errors: FloatArray = ElasticMechanism(metric, output=output).expected_errors(locations=sample.places)["mean"]

@@ -64,7 +64,9 @@ def run(*, progress: bool = False, side: int = 750, sharpened: Sequence[str] = S
         row["error_to_uniform"] = round(row["error_m"] / base["error_m"], 3)
         if "adversary_m" in row:
             row["adversary_to_uniform"] = round(row["adversary_m"] / base["adversary_m"], 3)
-    return {"rows": rows, "text": markdown(rows)}
+    ratio = {row["output"]: str(row["error_to_uniform"]) for row in rows}
+    parts = {"by-mass": ratio["mass"], **({"sharpened": ratio["mass, sharpened"]} if "mass" in sharpened else {})}
+    return {"rows": rows, "text": markdown(rows), "parts": parts}
 
 
 def summary(rows: list[dict[str, Any]]) -> list[tuple[str, str, str]]:

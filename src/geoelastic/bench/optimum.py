@@ -3,9 +3,9 @@
 
 On a lattice of places of a map the best mechanism that is private in the map's own distances is found by linear
 programming, and the multipliers of the solution are turned into a bound in whole numbers that needs no solver
-(`optimum_bound`; `--certificate FILE` keeps it for `examples/check_optimum.py`). The rows after the bound take one step
-each towards what is built, with the same places as secrets and the same prior (the mass): errors in metres over all
-places and over the inner ones, where the end of the lattice is far.
+(`certified_bound`; `--certificate FILE` keeps it for `examples/check_optimum.py`). The rows after the bound take one
+step each towards what is built, with the same places as secrets and the same prior (the mass): errors in metres over
+all places and over the inner ones, where the end of the lattice is far.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..evaluation.optimum import LinearProgram, Optimum, solve_optimum
-from ..evaluation.optimum_bound import certified_bound, certify, write_certificate
+from ..evaluation.optimum import LinearProgram, Optimum, certified_bound, certify, solve_optimum, write_certificate
 from ..evaluation.optimum_gap import LatticeScene, lattice_scene, mechanism_errors
 from ..evaluation.study_areas import StudyArea
 from ..mechanism import ElasticMechanism
@@ -38,8 +37,7 @@ def run(
     """`places` x `places` secrets over a square of `size_km` in the middle of the map: `map_file`, the real Paris, or a
     made-up one."""
     warm_up()
-    city = "paris" if real else None
-    metric = chosen_map(map_file, real=city, folder=folder, made_up="paris", side=_SIDE_CELLS)
+    metric = chosen_map(map_file, real=real, city="paris", folder=folder, made_up="paris", side=_SIDE_CELLS)
     rows = gap_rows(metric, places=places, size_km=size_km, certificate=certificate, progress=progress)
     whose = markdown(gap_parts(rows))
     parts = {"table": markdown(rows), "parts": whose, "bound": f"{rows[1]['error_m']:,.1f} m"}
@@ -93,8 +91,7 @@ def gap_rows(
     metric: AnyMetric, *, places: int, size_km: float, certificate: str | Path | None = None, progress: bool = False
 ) -> list[dict[str, Any]]:
     """The bound, the optimum, and what is built, step by step."""
-    middle = metric.grid.area.middle
-    scene = lattice_scene(metric, StudyArea("middle", middle[0], middle[1], size_km), side=places)
+    scene = lattice_scene(metric, StudyArea("middle", *metric.grid.area.middle, size_km), side=places)
     best = _solve(scene.problem, "optimum", progress)
     proof = certify(scene.problem, best)
     bound = float(certified_bound(proof))

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Regions of a pack on a device: a whole map and districts of it, their size, and time to open and memory in Chromium.
 
-The map is 100 km of `synthetic:country` unless one is given (a country in tiles: `--map`). Some districts are cut,
-evenly spaced among all that the rule makes. A map is handed to the browser as it is kept once it was
+The map is the one that is given, or all of `synthetic:country` where `bench scale --whole` has built it in the same
+`folder` (as `bench all --write` does), else 100 km of it. Some districts are cut, evenly spaced among all that the rule
+makes. A map is handed to the browser as it is kept once it was
 checked: checking is what `bench extension` measures. Where there is no Chromium the sizes are all there is.
 """
 
@@ -28,6 +29,7 @@ from ..packs import district_side_km, districts
 from ..progress import progress_bar
 from ._device import EXTENSION, SITES_ASK, asked_from, browser, built, extension_page, site, start
 from ._tools import Timed, markdown, synthetic_mass, timed
+from .scale import WHOLE
 
 _SIDE_CELLS = 1000
 _SAMPLE = 3
@@ -45,9 +47,9 @@ _KEEP = """async ([address, sha256]) => {
   await chrome.storage.local.set({ settings: { order: ["map"] } }); }"""
 
 
-def run(*, progress: bool = False, map_file: str | None = None) -> dict[str, Any]:
+def run(*, progress: bool = False, map_file: str | None = None, folder: str | None = None) -> dict[str, Any]:
     """One row a map: all of it, and districts."""
-    metric = build_metric(synthetic_mass("country", _SIDE_CELLS)) if map_file is None else load(map_file)
+    metric = _country(folder) if map_file is None else load(map_file)
     runs, rows = built(), []
     cuts = list(_cuts(metric))
     with progress_bar("bench packs", len(cuts), show=progress) as bar:
@@ -55,6 +57,13 @@ def run(*, progress: bool = False, map_file: str | None = None) -> dict[str, Any
             bar.update(k, note=what)
             rows.append({"map": what} | _measured(metric, area, runs))
     return {"rows": rows, "text": markdown(rows)}
+
+
+def _country(folder: str | None) -> AnyMetric:
+    built = Path(folder or "", str(WHOLE))
+    if folder is not None and (built / "manifest.json").is_file():
+        return load(built)
+    return build_metric(synthetic_mass("country", _SIDE_CELLS))
 
 
 def _cuts(metric: AnyMetric) -> Iterator[tuple[str, Area | None]]:

@@ -166,8 +166,7 @@ def run(
 ) -> dict[str, Any]:  # fmt: skip
     """One row a library, after that of the map's own mechanism."""
     warm_up()
-    city = "paris" if real else None
-    metric = chosen_map(map_file, real=city, folder=folder, made_up="paris", side=_SIDE_CELLS)
+    metric = chosen_map(map_file, real=real, city="paris", folder=folder, made_up="paris", side=_SIDE_CELLS)
     checkins = checkins or (str(data_folder() / INPUTS["paris_checkins"]) if real else None)
     prior = _some(_by_checkins(metric, checkins) if checkins else _by_mass(metric))
     with tempfile.TemporaryDirectory() as scratch, progress_bar("bench peers", len(peers) + 1, show=progress) as bar:

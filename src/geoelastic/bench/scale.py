@@ -20,9 +20,11 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +39,10 @@ from ..tiles.folder import KINDS
 from ..tiles.tiled_metric import TiledMetric, open_tiles
 from ..tiles.tiling import MIN_TILE_CELLS
 from ._seams import both_row, both_ways, seam_rows, table_row
-from ._tools import markdown, peak_gb, synthetic_mass, timed
+from ._tools import kept_in, markdown, peak_gb, synthetic_mass, timed
 
 SIDES, WHOLE = (500, 1000, 2000), 5000
+RECORDED = {"whole": True, "seams": True}
 WORKERS = 2
 REPORTS = 40
 #: The city that is built both ways, and the tiles it is cut into.
@@ -49,6 +52,8 @@ _TINY = 200
 #: What is asked for the steps of the country: seconds by the wall on two idle cores.
 _ASKED = {"tiles to check": 600, "heights": 1200}
 _TAKEN = ("wall_s", "cpu_s", "at_once_cpu_s", "driver_GB", "worker_GB")
+#: The land of the Earth without Antarctica.
+_LAND_KM2 = 135e6
 #: Seconds between two lines of a log about the same step.
 _BEAT = 30.0
 
@@ -71,16 +76,36 @@ def run(
     sizes = [*sides, WHOLE] if whole else list(sides)
     mass = synthetic_mass("country", WHOLE if whole else max(sizes))
     cluster = DaskEngine(workers=WORKERS) if engine is None else nullcontext(engine)
-    kept = tempfile.TemporaryDirectory() if folder is None else nullcontext(folder)
-    with cluster as chosen, kept as place:
+    with cluster as chosen, kept_in(folder) as place:
         rows = _sizes(mass, sizes, Path(place), tile, chosen, progress)
         steps = [{"step": name} | row for name, row in rows[-1].pop("steps").items()]
-        tables = [rows, steps, [{"cells": sizes[-1] ** 2} | _cold_reports(f"{place}/{sizes[-1]}", reports)]]
+        # in a process of its own, like those who report: without a cluster and the map's mass in memory
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as fresh:
+            cold = fresh.submit(_cold_reports, f"{place}/{sizes[-1]}", reports).result()
+        tables = [rows, steps, [{"cells": sizes[-1] ** 2} | cold]]
         if seams:
             city = synthetic_mass("paris", SEAMS_SIDE)
             ways = both_ways(city, f"{place}/seams", tile=SEAMS_TILE, engine=chosen)
             tables += [seam_rows(*ways, places=SEAMS_PLACES), [both_row(*ways)], [table_row(*ways, TABLE_ROWS)]]
-    return {"rows": [row for table in tables for row in table], "text": "\n\n".join(map(markdown, tables))}
+    every = [row for table in tables for row in table]
+    return {"rows": every, "text": "\n\n".join(map(markdown, tables)), "parts": parts(every)}
+
+
+def parts(rows: list[dict[str, Any]]) -> dict[str, str]:
+    """What all of the country took, a location of it, and what the land of the Earth would take at that pace."""
+    largest = [row for row in rows if "to_first" in row][-1]
+    if largest["cells"] != WHOLE**2:
+        missing = "*not measured in this run: `geoelastic bench scale --whole`*"
+        return dict.fromkeys(("country", "each", "planet"), missing)
+    each_ms = largest["cpu_us_per_location"] / 1000
+    hours = _LAND_KM2 * largest["locations"] / (WHOLE / 10) ** 2 * each_ms / 3.6e6
+    memory = max(largest["driver_GB"], largest["worker_GB"])
+    steps = ", ".join(f"{row['step']} {row['wall_s']:,.0f} s" for row in rows if "step" in row)
+    country = (
+        f"{largest['wall_s']:,.0f} s, {largest['cpu_s']:,.0f} s of processor time, at most {memory} GB in a process "
+        f"({steps}); {largest['violations']} violations, mean ratio {largest['mean_ratio']}"
+    )
+    return {"country": country, "each": f"{each_ms:.2f} ms", "planet": f"{hours:,.0f} hours"}
 
 
 def summary(rows: list[dict[str, Any]]) -> list[tuple[str, str, str]]:

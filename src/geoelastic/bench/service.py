@@ -25,8 +25,6 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
 
-import numpy as np
-
 from ..area import Area
 from ..errors import CheckError
 from ..mechanism import ElasticMechanism
@@ -35,7 +33,7 @@ from ..metric import Metric, build_metric
 from ..metric.extract import extract
 from ..progress import progress_bar
 from ..service.bundle import client_dir
-from ._tools import markdown, synthetic_mass, timed, warm_up
+from ._tools import markdown, places_by_mass, synthetic_mass, timed, warm_up
 
 CONNECTIONS = 32
 #: What a city must bear: reports a second, at a pace that does not wait for answers, and for so long. As fast as it can
@@ -97,7 +95,14 @@ def run(*, progress: bool = False, side: int = 750, seconds: int = SECONDS) -> d
         rows += _load(town, visited, short, "a city", cores, (1000, None))
         rows += _steady(town, visited, seconds, cores)
         rows += among_half_open(whole, places.read_bytes().partition(b"\n")[0])
-    return {"rows": rows, "text": markdown(rows)}
+    return {"rows": rows, "text": markdown(rows), "parts": parts(rows)}
+
+
+def parts(rows: list[dict[str, Any]]) -> dict[str, str]:
+    """The sizes of the files."""
+    value = {row["what"]: row["value"] for row in rows}
+    names = {"file": "portable file, whole map", "file-20-km": "portable file, 20 km"}
+    return {name: f"{value[what]:,} kB" for name, what in names.items()}
 
 
 def summary(rows: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
@@ -108,9 +113,7 @@ def summary(rows: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
 
 def _write_places(metric: Metric, path: Path) -> Path:
     """Places drawn by mass, one JSON object per line."""
-    draw = np.random.Generator(np.random.PCG64(1))
-    weights = np.where(metric.secret, metric.mass, 0)
-    chosen = draw.choice(metric.n, size=5000, p=weights / weights.sum())
+    chosen = places_by_mass(metric, 5000, seed=1, again=True)
     lines = [json.dumps(dict(zip(("lat", "lon"), metric.latlon(int(i)), strict=True))) for i in chosen]
     path.write_text("\n".join(lines), encoding="ascii")
     return path

@@ -44,6 +44,7 @@ FEW = 1000
 FEW_SEEDS, ALL_SEEDS = range(1, 11), range(1, 3)
 #: A million people, in so many places: who shares a place with others is drawn with them, and quickly.
 MILLION, PLACES, ZONES = 1_000_000, 5000, 2000
+RECORDED = {"whole": True}
 #: Parts of the reports, in a hundred, whose distances are told.
 _PARTS = (50, 90, 99)
 #: What was asked of estimates from all reports, as parts of the raw distance, by the size of zones.
@@ -135,13 +136,14 @@ def _rows(
 
         raw, best = (off(getattr(d, what) for d in ours[n]) for what in ("raw", "best"))
         asked, bound = (None if n == FEW else _ASKED.get(size)), _bound(known, way, size, n)
+        halves = _bound(known, way, size, n, inside=size // 2) if size // 2 in WAYS[way] else None
         rows.append({
             "measured_over": way, "zones_km": size / 1000, "people": n, "reports": _mean(raw), "estimate": _mean(best),
             "of_reports": round(float(best.mean() / raw.mean()), 2), "worst_draw": round(float((best / raw).max()), 2),
             "draws_worse": f"{np.count_nonzero(best > raw)} of {best.size}",
             "public_mass": _mean(off([guess])), "true_places_of_these": _mean(off(floor)) if n == FEW else 0.0,
-            "unbiased_at_least": bound, "asked_of_reports": asked,
-            "unbiased_can": None if asked is None or bound is None else bool(bound <= asked * raw.mean()),
+            "unbiased_at_least": bound, "unbiased_insides_unknown": halves, "asked_of_reports": asked,
+            "unbiased_can": None if asked is None or halves is None else bool(halves <= asked * raw.mean()),
             "insides_known": None if n == FEW else round(known.best_stop(way, size, everybody[0]), 4),
             "Laplace_reports": _mean(off(d.raw for d in theirs[n])),
             "Laplace_estimate": _mean(off(d.best for d in theirs[n])),
@@ -212,8 +214,8 @@ def _laplace_errors(mechanism: PlanarLaplace) -> FloatArray:
     return np.asarray(gammaincinv(2.0, (np.arange(10_000) + 0.5) / 10_000) / mechanism.epsilon)
 
 
-def _bound(known: Known, way: str, size: int, people: int | None = None) -> float | None:
-    found = known.least_unbiased(way, size, people or known.lat.size)
+def _bound(known: Known, way: str, size: int, people: int | None = None, *, inside: int | None = None) -> float | None:
+    found = known.least_unbiased(way, size, people or known.lat.size, inside=inside)
     return None if found is None else round(found, 4)
 
 

@@ -6,9 +6,9 @@ found as plainly as can be, by `sums over all of the map` from every location in
 are means of m(B_l)/req(l), over places and over people; errors are those of sharpened reports by mass, at the same
 places drawn by mass. The extracts lie in the folder GEOELASTIC_DATA (``../shared/data`` if not set) and are read by
 the recipe `paper`; a map that is not there is left out. `whole`: sums over all of the real Paris as well, which take
-longer than all the rest; a `folder` keeps what was built of it. There they do not begin flat but at the default's
-heights: so many passes (`FEW`), each 0.7 of the way that is left, go nine tenths of the way to where sums over all of
-the map lead.
+longer than all the rest, so that they are not in the record unless they are asked for; a `folder` keeps what was built
+of it. There they do not begin flat but at the default's heights: so many passes (`FEW`), each 0.7 of the way that is
+left, go nine tenths of the way to where sums over all of the map lead.
 """
 
 from __future__ import annotations
