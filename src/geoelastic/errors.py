@@ -20,6 +20,8 @@ import math
 import os
 import reprlib
 from collections.abc import Iterable
+from importlib import import_module
+from typing import Any
 
 
 class GeoelasticError(Exception):
@@ -57,6 +59,14 @@ class CheckError(GeoelasticError):
     """A guarantee was checked and does not hold."""
 
 
+def import_extra(module: str, extra: str) -> Any:
+    """A module that only some need, or the line that says what to install for it."""
+    try:
+        return import_module(module)
+    except ImportError:
+        raise MissingExtraError(module.partition(".")[0], extra) from None
+
+
 def require_positive(name: str, value: float) -> float:
     """Return `value` as a float if it is finite and > 0 (a positive test, so NaN fails)."""
     if not 0 < (number := _as_float(value)) < math.inf:
@@ -71,10 +81,10 @@ def require_nonnegative(name: str, value: float) -> float:
     return number
 
 
-def require_count(name: str, value: int) -> int:
-    """Return `value` as an int if it is a whole number >= 1."""
-    if isinstance(value, bool) or not hasattr(value, "__index__") or not value.__index__() >= 1:
-        raise InputError(f"'{name}' must be a whole number >= 1, got {value!r}")
+def require_count(name: str, value: int, *, least: int = 1) -> int:
+    """Return `value` as an int if it is a whole number >= `least`."""
+    if isinstance(value, bool) or not hasattr(value, "__index__") or not value.__index__() >= least:
+        raise InputError(f"'{name}' must be a whole number >= {least}, got {value!r}")
     return value.__index__()
 
 

@@ -90,9 +90,8 @@ class Config:
     def __post_init__(self) -> None:
         if self.center is not None:
             require_latlon(*self.center)
-        for name in ("size_km", "height_km", "cell_m"):
-            if getattr(self, name) is not None:
-                require_positive(name, getattr(self, name))
+        for name, value in self.given("size_km", "height_km", "cell_m").items():
+            require_positive(name, value)
         if self.workers is not None:
             require_count("workers", self.workers)
         require_choice("requirement", self.requirement, [kind for kind in REQUIREMENTS if kind != "custom"])
@@ -112,6 +111,10 @@ class Config:
     def columns(self) -> _Columns:
         """The columns of a table that were named."""
         return {"lat": self.lat_column, "lon": self.lon_column, "weight": self.weight_column}
+
+    def given(self, *names: str) -> dict[str, Any]:
+        """Those of these options that have a value, for functions that call them by the same names."""
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
     def public(self) -> dict[str, Any]:
         """The options as plain data for the file's manifest: no password, no folder, nothing of the machine."""
@@ -179,22 +182,13 @@ def _build(config: Config, mass: Mass, work: Path, *, progress: bool) -> Metric:
     if done is not None:
         return done.whole()
     work.mkdir(exist_ok=True)
-    given = {"l_from": config.l_from, "l_top": config.l_top, "layout": config.layout, "workers": config.workers}
-    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    metric = build_metric(
-        mass,
-        requirement=config.make_requirement(),
-        method=config.method,
-        cartogram=config.cartogram,
-        strategy=config.strategy,
-        literal=config.literal,
-        frame=config.frame,
-        fences=list(config.fences),
-        sharpen=False,
-        checkpoint=work / "paper.checkpoint",
-        progress=progress,
-        **options,
+    options = config.given(
+        "method", "cartogram", "strategy", "literal", "frame", "l_from", "l_top", "layout", "workers"
     )
+    metric = build_metric(
+        mass, requirement=config.make_requirement(), fences=list(config.fences), sharpen=False,
+        checkpoint=work / "paper.checkpoint", progress=progress, **options,
+    )  # fmt: skip
     if config.sharpen and key is not None:
         metric.save(stage)
     return metric
@@ -221,30 +215,16 @@ def _run_tiles(config: Config, output: str, *, resume: bool, progress: bool) -> 
         raise InputError("an update keeps the fences that are there: change them by 'geoelastic fence'")
     fences = read_fences(list(config.fences))
     tile = require_tile(DEFAULT_TILE if config.tile is None else config.tile)  # before anything is read or written
-    given = {"l_from": config.l_from, "l_top": config.l_top}
-    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     with DaskEngine(workers=config.workers, cluster=config.cluster) as engine:
         mass = _tiled_mass(config, output, engine)
+        options = config.given("sharpen") | {"engine": engine, "progress": progress}
         options["context"] = _context(config, mass.grid)
         if config.update is not None:
-            return update_tiles(
-                output, mass, tolerance=config.update, sharpen=config.sharpen, engine=engine, progress=progress,
-                context=options["context"],
-            )  # fmt: skip
+            return update_tiles(output, mass, tolerance=config.update, **options)
         return build_tiles(
-            mass,
-            output,
-            requirement=config.make_requirement(),
-            frame=config.frame,
-            tile=tile,
-            cartogram=config.cartogram,
-            sharpen=config.sharpen,
-            fences=fences,
-            engine=engine,
-            resume=resume,
-            progress=progress,
-            **options,
-        )
+            mass, output, requirement=config.make_requirement(), tile=tile, fences=fences, resume=resume,
+            **options, **config.given("frame", "cartogram", "l_from", "l_top"),
+        )  # fmt: skip
 
 
 def _tiled_mass(config: Config, output: str, engine: Engine) -> Mass:

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Any, Protocol
 
 #: Seconds between lines of a log.
 _EVERY = 30.0
@@ -26,11 +26,11 @@ class _Silent:
 
 
 class _Rich:
-    def __init__(self, progress: object, task: object) -> None:
+    def __init__(self, progress: Any, task: Any) -> None:
         self._progress, self._task = progress, task
 
     def update(self, done: float, *, note: str = "") -> None:
-        self._progress.update(self._task, completed=done, note=note)  # type: ignore[attr-defined]
+        self._progress.update(self._task, completed=done, note=note)
 
 
 class _Lines:
@@ -73,18 +73,10 @@ def progress_bar(title: str, total: float, *, show: bool) -> Iterator[Bar]:
         yield lines
         lines.end()
         return
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    from rich import progress as rich
 
-    columns = (
-        TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn(), TextColumn("left"),
-        TimeRemainingColumn(), TextColumn("{task.fields[note]}"),
-    )  # fmt: skip
-    with Progress(*columns, console=console) as progress:
+    with rich.Progress(
+        rich.TextColumn("{task.description}"), rich.BarColumn(), rich.TaskProgressColumn(), rich.TimeElapsedColumn(),
+        rich.TextColumn("left"), rich.TimeRemainingColumn(), rich.TextColumn("{task.fields[note]}"), console=console,
+    ) as progress:  # fmt: skip
         yield _Rich(progress, progress.add_task(title, total=total, note=""))

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import FloatArray
-from ..errors import InputError, require_nonnegative, require_positive
+from ..errors import InputError, require_count, require_nonnegative, require_positive
 
 #: The default probability with which the concentrated bound may fail.
 DELTA = 1e-6
@@ -55,7 +55,7 @@ class Cost:
 
 def rho(reports: int, level: float, *, exponent: float = HALF) -> float:
     """zCDP of `reports` reports between places at distance `level`."""
-    _require_reports(reports)
+    require_count("reports", reports, least=0)
     # 8: Hoeffding's lemma for a variable in a range of this width; more than 2 d a d-private mechanism never has
     return reports * (2 * _require_exponent(exponent) * require_nonnegative("level", level)) ** 2 / 8
 
@@ -86,7 +86,7 @@ def level_within(budget: float, reports: int, *, delta: float = DELTA, exponent:
     Infinite for no report at all. The inverse of `Cost.best`: pure, budget / n; concentrated, the level whose rho
     solves rho + 2 sqrt(rho c) = budget with c = ln(1/delta), which is (sqrt(c + budget) - sqrt(c))².
     """
-    if _require_reports(reports) == 0:
+    if require_count("reports", reports, least=0) == 0:
         return math.inf
     return level_of_widths(budget, reports, reports * (2 * _require_exponent(exponent)) ** 2, delta=delta)
 
@@ -112,12 +112,6 @@ def reports_within(budget: float, level: float, *, delta: float = DELTA) -> int:
     while guess and cost(guess, level, delta=delta).best > budget:
         guess -= 1
     return guess
-
-
-def _require_reports(reports: int) -> int:
-    if isinstance(reports, bool) or not hasattr(reports, "__index__") or not reports.__index__() >= 0:
-        raise InputError(f"'reports' must be a whole number >= 0, got {reports!r}")
-    return reports.__index__()
 
 
 def _require_exponent(exponent: float) -> float:

@@ -19,7 +19,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -219,9 +219,9 @@ class Ledger:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the ledger (.json or .parquet), atomically, for its owner's eyes only."""
         rows = [
-            {"user": user, "mechanism": name, "fresh": a.fresh, "repeated": a.repeated, "fenced": a.fenced}
+            {"user": user, "mechanism": name}
+            | asdict(a)
             | {
-                "exponent": a.exponent,
                 "tags": sorted(a.tags),
                 "hours": [list(pair) for pair in sorted(a.hours.items())],
                 "blocks": [[hour, *sums] for hour, sums in sorted(a.blocks.items())],

@@ -12,18 +12,10 @@ import numpy.typing as npt
 import shapely
 
 from ..area import Area
-from ..errors import InputError, MissingExtraError
+from ..errors import InputError, import_extra
 from ..quality import Quality, quality_from_polygons
 
 _DEFAULT_CELL_M = 100.0
-
-
-def _h3() -> Any:
-    try:
-        import h3
-    except ImportError:
-        raise MissingExtraError("h3", "h3") from None
-    return h3
 
 
 def quality_from_h3(
@@ -35,11 +27,7 @@ def quality_from_h3(
     """
     import pandas as pd
 
-    h3 = _h3()
-    try:
-        import geopandas
-    except ImportError:
-        raise MissingExtraError("geopandas", "geo") from None
+    h3, geopandas = import_extra("h3", "h3"), import_extra("geopandas", "geo")
     names = [str(name) for name in values]
     wrong = sum(not h3.is_valid_cell(name) for name in names)
     if wrong or not names:
@@ -62,7 +50,7 @@ def reports_to_h3(lat: npt.ArrayLike, lon: npt.ArrayLike, resolution: int) -> li
     """The H3 cells of reports. What is made of reports alone tells no more than they do."""
     if isinstance(resolution, bool) or not isinstance(resolution, int) or not 0 <= resolution <= 15:
         raise InputError(f"'resolution' must be a whole number from 0 to 15, got {resolution!r}")
-    h3 = _h3()
+    h3 = import_extra("h3", "h3")
     rows = np.column_stack([np.atleast_1d(lat), np.atleast_1d(lon)]).astype(np.float64)
     if not np.all(np.isfinite(rows)):
         raise InputError("reports must be finite degrees")

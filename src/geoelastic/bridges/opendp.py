@@ -11,16 +11,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..errors import InputError, MissingExtraError
+from ..errors import InputError, import_extra
 from ..mechanism import ElasticMechanism
 
 
 def _opendp() -> Any:
-    try:
-        import opendp.prelude as dp
-    except ImportError:
-        raise MissingExtraError("opendp", "bridges") from None
-    return dp
+    return import_extra("opendp.prelude", "bridges")
 
 
 def place_domain(mechanism: ElasticMechanism) -> Any:

@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from ..mechanism.sticky import Sticky
     from ..metric import AnyMetric
 
-if TYPE_CHECKING:
-    from ..metric import AnyMetric
-
 _PROBES = 16
 _HERE = "#d7263d"
 _REPORTS = "#f46036"
@@ -141,15 +138,11 @@ def report_map(
 
 
 def clouds_map(
-    mechanism: ElasticMechanism | Sticky,
-    places: Mapping[str, int],
-    *,
-    reports: int = 300,
-    rng: RandomSource | None = None,
+    mechanism: ElasticMechanism | Sticky, places: Mapping[str, int], *, rng: RandomSource | None = None
 ) -> Picture:
     """Reports from several places, each with its name and colour, over the mass."""
     metric = mechanism.metric
-    marks = _clouds(mechanism, places, reports, rng)
+    marks = _clouds(mechanism, places, 300, rng)
     nothing = np.full(metric.grid.shape, np.nan)
     return _picture(metric, nothing, "Reports", "", backdrop=_grey(metric), marks=marks)
 
@@ -178,7 +171,7 @@ def _beside_fence(metric: AnyMetric, number: int) -> dict[str, int]:
     return {f"inside fence {number}": int(inside[0])} | near
 
 
-def fences_map(metric: AnyMetric, *, reports: int = 200, rng: RandomSource | None = None) -> Picture:
+def fences_map(metric: AnyMetric, *, rng: RandomSource | None = None) -> Picture:
     """The fences over the mass, and reports from inside the first one and from just outside: they never mix."""
     from ..mechanism import ElasticMechanism
 
@@ -192,7 +185,7 @@ def fences_map(metric: AnyMetric, *, reports: int = 200, rng: RandomSource | Non
     return _picture(
         metric, cells, "Fences", "number of the fence", low=1.0, high=float(max(count, 2)), backdrop=_grey(metric),
         regions=(fence,), note=note, numbered=True,
-        marks=_clouds(ElasticMechanism(metric), _beside_fence(metric, 1), reports, rng),
+        marks=_clouds(ElasticMechanism(metric), _beside_fence(metric, 1), 200, rng),
     )  # fmt: skip
 
 

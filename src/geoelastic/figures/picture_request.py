@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,9 +21,6 @@ from ..release.named_mechanism import account_of
 from .maps import ball_map, cartogram_map, error_map, fences_map, mass_map, quality_map, report_map, slack_map
 from .picture import Picture
 from .save import require_picture_path, save_picture
-
-if TYPE_CHECKING:
-    from ..metric import AnyMetric
 
 #: The pictures of a metric.
 MAP_KINDS = ("mass", "error", "ball", "report", "slack", "cartogram", "fences")

@@ -12,26 +12,30 @@ from ..errors import InputError
 
 
 class Faults:
-    """What is wrong with a document, gathered."""
+    """What is wrong with a document, gathered from all its tables."""
 
     def __init__(self, document: str) -> None:
         self._document = document
         self._found: list[str] = []
+        self.tables: list[Fields] = []
 
     def add(self, message: str) -> None:
         self._found.append(message)
 
     def raise_if_any(self) -> None:
-        if self._found:
-            raise InputError(f"{self._document}: " + "; ".join(self._found))
+        """What was noted, and fields that nobody has asked for."""
+        found = [*self._found, *(message for table in self.tables for message in table.unknown())]
+        if found:
+            raise InputError(f"{self._document}: " + "; ".join(found))
 
 
 class Fields:
-    """One table of a document. Asking for a field marks it as known; `close` reports the rest."""
+    """One table of a document. Asking for a field marks it as known."""
 
     def __init__(self, table: Any, where: str, faults: Faults) -> None:
         self._where, self.faults = where, faults
         self._known: set[str] = set()
+        faults.tables.append(self)
         if not isinstance(table, dict):
             faults.add(f"'{where}' must be a table, got {table!r}")
             table = {}
@@ -80,13 +84,6 @@ class Fields:
             return default
         return float(value)
 
-    def flag(self, name: str, default: bool = False) -> bool:
-        value = self.raw(name, default)
-        if not isinstance(value, bool):
-            self.fault(name, "true or false")
-            return default
-        return value
-
     def texts(self, name: str) -> tuple[str, ...]:
         value = self.raw(name, [])
         if isinstance(value, str):
@@ -112,7 +109,7 @@ class Fields:
         self._known.update(found)
         return found
 
-    def close(self) -> None:
-        for name in sorted(set(self._table) - self._known):
-            known = ", ".join(sorted(self._known))
-            self.faults.add(f"'{self.path(name)}' is not a known setting (known: {known})")
+    def unknown(self) -> list[str]:
+        known = ", ".join(sorted(self._known))
+        rest = sorted(set(self._table) - self._known)
+        return [f"'{self.path(name)}' is not a known setting (known: {known})" for name in rest]

@@ -80,7 +80,6 @@ def _parse(text: str, document: str, folder: Path) -> Recipe:
         city=_city(top.table("city")) if "city" in top else None,
         folder=folder,
     )
-    top.close()
     faults.raise_if_any()
     return recipe
 
@@ -93,22 +92,17 @@ def _layer(fields: Fields, folder: Path) -> Layer:
         matches = tuple(_match(item, fields, i) for i, item in enumerate(fields.items("match")))
         if not matches:
             fields.fault("match", "a list of tag keys or tables for a layer of the map")
-        levels = fields.table("levels") if "levels" in fields else None
-        layer = Layer(
+        levels = fields.table("levels")
+        return Layer(
             name,
             weight,
             matches,
-            levels=levels is not None,
-            levels_unknown=levels.number("unknown", 1.0) if levels else 1.0,
-            levels_most=levels.number("most", 100.0, least=1.0) if levels else 100.0,
+            levels="levels" in fields,
+            levels_unknown=levels.number("unknown", 1.0),
+            levels_most=levels.number("most", 100.0, least=1.0),
             credit=credit,
         )
-        if levels:
-            levels.close()
-    else:
-        layer = Layer(name, weight, file=_file(fields, source, folder), credit=credit)
-    fields.close()
-    return layer
+    return Layer(name, weight, file=_file(fields, source, folder), credit=credit)
 
 
 def _match(item: Any, fields: Fields, i: int) -> Match:
@@ -121,9 +115,7 @@ def _match(item: Any, fields: Fields, i: int) -> Match:
         frozenset(match.texts("without")),
         match.choice("geometry", ("any", "node", "area"), "any"),
     )
-    weight = match.number("weight", 1.0)
-    match.close()
-    return Match(rule, weight)
+    return Match(rule, match.number("weight", 1.0))
 
 
 def _file(fields: Fields, source: str, folder: Path) -> SourceTable:
@@ -163,7 +155,6 @@ def _centre(fields: Fields) -> tuple[float, float] | None:
 
 def _city(fields: Fields) -> tuple[float, float, float] | None:
     centre, radius_km = _centre(fields), fields.number("radius_km", 5.0, open_=True)
-    fields.close()
     return None if centre is None else (*centre, 1000 * radius_km)
 
 
@@ -171,7 +162,6 @@ def _area(fields: Fields) -> tuple[tuple[float, float] | None, float | None, flo
     centre = _centre(fields) if "center" in fields else None
     size = fields.number("size_km", 75.0, open_=True) if "size_km" in fields else None
     cell = fields.number("cell_m", 100.0, open_=True) if "cell_m" in fields else None
-    fields.close()
     return centre, size, cell
 
 
@@ -179,9 +169,7 @@ def _diversity(fields: Fields, layers: list[str]) -> Diversity:
     chosen = fields.texts("layers") or tuple(layers)
     if not set(chosen) <= set(layers):
         fields.fault("layers", f"names of layers ({', '.join(layers)})")
-    result = Diversity(fields.number("order", 1.0), fields.number("strength", 0.5, most=1.0), chosen)
-    fields.close()
-    return result
+    return Diversity(fields.number("order", 1.0), fields.number("strength", 0.5, most=1.0), chosen)
 
 
 def _hours(fields: Fields, layers: list[str]) -> Hours:
@@ -203,20 +191,15 @@ def _sensitive(fields: Fields) -> Sensitive:
     groups = {name: table.texts(name) for name in fields.raw("groups", {})}
     if not groups:
         fields.fault("groups", "a table of lists of classes such as 'amenity=hospital'")
-    fields.close()
     return Sensitive(cover, groups)
 
 
 def _prior(fields: Fields, folder: Path) -> RecipePrior:
     source = fields.text("source")
     file = _file(fields, source, folder) if source else None
-    prior = RecipePrior(file, fields.number("floor", DEFAULT_FLOOR, most=1.0), fields.number("smooth_m", 0.0))
-    fields.close()
-    return prior
+    return RecipePrior(file, fields.number("floor", DEFAULT_FLOOR, most=1.0), fields.number("smooth_m", 0.0))
 
 
 def _cap(fields: Fields) -> Cap:
     rule = fields.choice("rule", ("value", "quantile", "mean_std"), "mean_std")
-    amount = fields.number("amount", 2.0, open_=True, most=1.0 if rule == "quantile" else float("inf"))
-    fields.close()
-    return Cap(rule, amount)
+    return Cap(rule, fields.number("amount", 2.0, open_=True, most=1.0 if rule == "quantile" else float("inf")))

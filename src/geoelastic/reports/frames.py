@@ -31,7 +31,7 @@ def open_frame(frame: Any, *, lat: str | None = None, lon: str | None = None) ->
         geometry = _geoarrow(frame.schema) if lat is None and lon is None else None
         return _Arrow(frame, lat, lon) if geometry is None else _GeoArrow(frame, geometry)
     if hasattr(frame, "to_arrow") and hasattr(frame, "with_columns"):
-        return _Polars(frame, lat, lon)
+        return _Arrow(frame.to_arrow(), lat, lon, make=type(frame))
     if hasattr(frame, "geometry") and hasattr(frame, "crs") and lat is None and lon is None:
         return _GeoPandas(frame)
     if hasattr(frame, "iloc") and hasattr(frame, "columns"):
@@ -95,8 +95,10 @@ class _GeoPandas:
 
 
 class _Arrow:
-    def __init__(self, table: Any, lat: str | None, lon: str | None) -> None:
-        self._table = table
+    """`make`: what the table came from, by way of Arrow. A Polars frame has nowhere to put a note, so it gets none."""
+
+    def __init__(self, table: Any, lat: str | None, lon: str | None, make: Any = None) -> None:
+        self._table, self._make = table, make
         self._lat, self._lon = find_place_columns(table.column_names, lat, lon, where="the table")
         self.others = [n for n in table.column_names if n not in (self._lat, self._lon)]
 
@@ -107,27 +109,13 @@ class _Arrow:
     def rebuilt(self, kept: Any, lat: FloatArray, lon: FloatArray, dropped: list[str], note: dict[str, Any]) -> Any:
         import pyarrow as pa
 
-        result = self._table.filter(pa.array(kept))
+        result = self._table.filter(pa.array(kept)).drop_columns(dropped)
         for name, values in ((self._lat, lat), (self._lon, lon)):
             result = result.set_column(result.column_names.index(name), name, pa.array(values))
+        if self._make is not None:
+            return self._make(result.replace_schema_metadata(None))
         metadata = dict(self._table.schema.metadata or {}) | {_NOTE.encode(): json.dumps(note).encode()}
-        return result.drop_columns(dropped).replace_schema_metadata(metadata)
-
-
-class _Polars:
-    """By way of Arrow. A Polars frame has nowhere to put a note, so it gets none."""
-
-    def __init__(self, frame: Any, lat: str | None, lon: str | None) -> None:
-        self._table = _Arrow(frame.to_arrow(), lat, lon)
-        self._make = type(frame)
-        self.others = self._table.others
-
-    def latlon(self) -> tuple[FloatArray, FloatArray]:
-        return self._table.latlon()
-
-    def rebuilt(self, kept: Any, lat: FloatArray, lon: FloatArray, dropped: list[str], note: dict[str, Any]) -> Any:
-        table = self._table.rebuilt(kept, lat, lon, dropped, note)
-        return self._make(table.replace_schema_metadata(None))
+        return result.replace_schema_metadata(metadata)
 
 
 def _geoarrow(schema: Any) -> str | None:

@@ -26,8 +26,10 @@ from ..errors import FileError
 JSON_BYTES, JSON_DEPTH, JSON_DIGITS = 2**20, 32, 32
 #: Characters of a string, counted as UTF-16 does, since that is what JavaScript counts.
 TEXT = 1000
-_STRING, _BRACKET = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL), re.compile(r"[\[{\]}]")
-_LONG = re.compile(rf"[-+.0-9eE]{{{JSON_DIGITS + 1},}}")
+_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+#: What numbers are spelt with becomes "0", brackets stay: so that both are found by looking for bytes.
+_BRACKETS = b"[{]}"
+_SPELT = bytes(byte if byte in _BRACKETS else 48 if byte in b"-+.0123456789eE" else 32 for byte in range(256))
 _SHOWN = 40
 
 
@@ -51,11 +53,11 @@ def parse_json(content: bytes, what: str, *, most: int = JSON_BYTES) -> Any:
 
 
 def _scan(source: str, what: str) -> None:
-    bare, depth = _STRING.sub('""', source), 0
-    if _LONG.search(bare):
+    bare, depth = _STRING.sub('""', source).encode().translate(_SPELT), 0
+    if b"0" * (JSON_DIGITS + 1) in bare:
         raise FileError(f"numbers in the {what} must have at most {JSON_DIGITS} characters")
-    for bracket in _BRACKET.findall(bare):
-        depth += 1 if bracket in "[{" else -1
+    for bracket in bare.translate(None, b" 0"):
+        depth += 1 if bracket in b"[{" else -1
         if depth > JSON_DEPTH:
             raise FileError(f"the {what} must be nested at most {JSON_DEPTH} deep")
 
@@ -158,12 +160,16 @@ def listed(value: Any, name: str, *, least: int = 0, most: int) -> list[Any]:
 
 def within(columns: Mapping[str, npt.NDArray[Any]], name: str, low: int, high: int) -> IntArray:
     """A column of whole numbers, all of them in [low, high]."""
-    values = columns[name]
+    require_within(columns[name], name, low, high)
+    return columns[name].astype(np.int64)
+
+
+def require_within(values: npt.NDArray[Any], name: str, low: int, high: int) -> None:
+    """Refuse what are not whole numbers in [low, high]."""
     if values.dtype.kind not in "iub":
         raise FileError(f"'{name}' must be whole numbers, got {values.dtype}")
     if values.size and not (low <= int(values.min()) and int(values.max()) <= high):
         raise FileError(f"'{name}' must be in [{low}, {high}], got {int(values.min())} to {int(values.max())}")
-    return values.astype(np.int64)
 
 
 def _shown(value: Any) -> str:
