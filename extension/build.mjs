@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// node build.mjs: dist/chromium and dist/firefox from one source, and a zip of each whose bytes depend on the sources alone.
+// node build.mjs [FOLDER]: chromium and firefox from one source, and a zip of each whose bytes depend on the sources alone,
+// in FOLDER [default: dist].
 
 import { build } from "esbuild";
-import { copyFile, mkdir, readFile, rm, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { zipSync } from "fflate";
+import { copyFile, mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { icon } from "./icons.mjs";
-import { zip } from "./zip.mjs";
 
 const HERE = dirname(fileURLToPath(import.meta.url));
+const OUT = resolve(process.argv[2] ?? join(HERE, "dist"));
 const STATIC = join(HERE, "../src/geoelastic/service/static");
 const SCRIPTS = ["page", "bridge", "worker", "popup", "options", "checker-worker", "where"];
 const SIZES = [16, 32, 48, 128];
@@ -48,7 +50,7 @@ function manifest(browser) {
 }
 
 async function make(browser) {
-  const target = join(HERE, "dist", browser);
+  const target = join(OUT, browser);
   await rm(target, { recursive: true, force: true });
   await mkdir(join(target, "vendor"), { recursive: true });
   await build({
@@ -58,7 +60,16 @@ async function make(browser) {
   await writeFile(join(target, "manifest.json"), `${JSON.stringify(manifest(browser), null, 2)}\n`);
   for (const [from, name] of COPIED) await copyFile(join(from === STATIC ? from : join(HERE, from), name), join(target, name));
   for (const size of SIZES) await writeFile(join(target, `icon-${size}.png`), icon(size));
-  await writeFile(join(HERE, "dist", `geoelastic-${browser}-${version}.zip`), await zip(target));
+  await writeFile(join(OUT, `geoelastic-${browser}-${version}.zip`), await zipped(target));
+}
+
+/** A zip of a folder: names in order, the first moment that a zip knows (local time, as it is kept) for all of them. */
+async function zipped(folder) {
+  const names = (await readdir(folder, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath ?? entry.path, entry.name).slice(folder.length + 1)).sort();
+  const files = {};
+  for (const name of names) files[name] = await readFile(join(folder, name));
+  return zipSync(files, { level: 9, mtime: new Date(1980, 0, 1) });
 }
 
 /** The service's page names the client's modules as they lie in an installed package. */

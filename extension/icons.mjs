@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The icon, drawn: a ring stretched where land is empty, a crowd of dots inside it. PNG by hand, since it is three chunks.
 
-import { crc32, deflateSync } from "./bytes.mjs";
+import { zlibSync } from "fflate"; // in JavaScript: Node's own zlib packs differently from release to release
 
 const GREEN = [11, 107, 87];
 const LIGHT = [244, 241, 234];
@@ -19,6 +19,16 @@ function colourAt(x, y) {
   const dot = DOTS.findIndex(([a, b]) => Math.hypot(x - a * 1.25, y - b * 1.25) < 0.13);
   if (dot === 2) return [...SPOT, 255];
   return dot >= 0 ? [...GREEN, 255] : [...LIGHT, 255];
+}
+
+/** CRC-32 as PNG has it. */
+function crc32(bytes) {
+  let crc = ~0;
+  for (const byte of bytes) {
+    crc ^= byte;
+    for (let k = 0; k < 8; k++) crc = (crc >>> 1) ^ (crc & 1 ? 0xedb88320 : 0);
+  }
+  return ~crc >>> 0;
 }
 
 function chunk(kind, data) {
@@ -50,7 +60,7 @@ export function icon(size) {
   head.writeUInt32BE(size, 4);
   head.set([8, 6, 0, 0, 0], 8); // eight bits, colours with alpha
   return Buffer.concat([
-    Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]), chunk("IHDR", head), chunk("IDAT", deflateSync(rows, { level: 9 })),
+    Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]), chunk("IHDR", head), chunk("IDAT", zlibSync(rows, { level: 9 })),
     chunk("IEND", Buffer.alloc(0)),
   ]);
 }

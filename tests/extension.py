@@ -135,14 +135,14 @@ class Site:
         self._server.server_close()
 
 
-def built() -> Path:
-    """The extension, built from the sources as they are; npm's tools are fetched once."""
-    if not (EXTENSION / "node_modules" / "esbuild").is_dir():
+def built(out: Path = DIST) -> Path:
+    """The extension, built into a folder from the sources as they are; npm's tools are fetched once."""
+    if not all((EXTENSION / "node_modules" / tool).is_dir() for tool in ("esbuild", "fflate")):
         subprocess.run(
             [str(NPM), "ci", "--no-audit", "--no-fund"], cwd=EXTENSION, check=True, capture_output=True, timeout=300
         )
-    subprocess.run(["node", "build.mjs"], cwd=EXTENSION, check=True, capture_output=True, timeout=120)
-    return DIST / "chromium"
+    subprocess.run(["node", "build.mjs", str(out)], cwd=EXTENSION, check=True, capture_output=True, timeout=120)
+    return out
 
 
 def more_tools() -> Path:
