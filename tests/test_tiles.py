@@ -259,6 +259,19 @@ def test_facts_and_names_are_those_of_the_whole_and_open_no_tile(folder: Path, t
     assert name == whole.identity
 
 
+def test_a_notebook_shows_of_it_what_it_shows_of_the_whole(folder: Path, tiled: TiledMetric) -> None:
+    whole = tiled.whole()
+    metric = open_tiles(folder)
+    facts = metric._repr_html_()
+    assert metric.opened == set()
+    assert facts == whole._repr_html_().replace("<b>Metric</b>", "<b>TiledMetric</b>")
+    assert ge.ElasticMechanism(metric)._repr_html_() == ge.ElasticMechanism(whole)._repr_html_()
+    assert metric.to_geodataframe().equals(whole.to_geodataframe())
+    assert metric.plot("mass")._repr_png_() == whole.plot("mass")._repr_png_()
+    assert metric.explore("error", points=20).text == whole.explore("error", points=20).text
+    assert "<script" in metric.explore().text
+
+
 def test_a_table_opens_the_tiles_around_its_places(tmp_path: Path) -> None:
     """A wide map with all places in its west: the east is never read, and the rows outside are told as ever."""
     target = str(tmp_path / "map")

@@ -44,7 +44,8 @@ def built() -> bool:
     """Build the extension, for which npm's tools are fetched once; whether it can be run here."""
     if None in map(shutil.which, ("chromium", "node", "npm")) or not EXTENSION.is_dir():
         return False
-    fetch = [] if (EXTENSION / "node_modules" / "fflate").is_dir() else [["npm", "ci", "--ignore-scripts", "--no-audit"]]
+    has_tools = (EXTENSION / "node_modules" / "fflate").is_dir()
+    fetch = [] if has_tools else [["npm", "ci", "--ignore-scripts", "--no-audit"]]
     for command in [*fetch, ["node", "build.mjs"]]:
         subprocess.run(command, cwd=EXTENSION, check=True, capture_output=True, timeout=300)
     return True

@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import InputError, MissingExtraError
 from ..locations import Grid
 from ..mass import Mass
-from ..metric import Metric
+from ..metric import AnyMetric, Metric
 from ..quality import Quality
 from ..store import write_bytes
 from .draw import draw_picture, new_figure, to_png
@@ -73,7 +73,7 @@ def plot(thing: Any, kind: str | None, **options: Any) -> DrawnPicture:
 
 def explore(thing: Any, kind: str | None, **options: Any) -> Page:
     """The page of something: of a metric the whole app, unless one of its pictures is asked for."""
-    if kind is None and isinstance(thing, Metric) and thing.by_paths:
+    if kind is None and not isinstance(thing, Quality | Mass) and thing.by_paths:
         # the app sits above pictures: it is looked up by name, as this module is by `geoelastic.shown`
         app = import_module("geoelastic.service.service_page")
         return Page(app.standalone_page(thing, output=options.get("measure", "mass"), closed=True))
@@ -81,7 +81,7 @@ def explore(thing: Any, kind: str | None, **options: Any) -> Page:
 
 
 def _picture(thing: Any, kind: str | None, options: dict[str, Any]) -> Picture:
-    if isinstance(thing, Metric):
+    if not isinstance(thing, Quality | Mass):
         return picture_of(thing, kind or "mass", **options)
     if kind is not None:
         raise InputError(
@@ -104,17 +104,18 @@ def to_geodataframe(thing: Any) -> Any:
     row: Any
     col: Any
     size: Any
-    if isinstance(thing, Metric):
-        row, col, size = thing.leaves(slice(None))
-        columns = {
-            "location": np.arange(thing.n), "mass": thing.mass, "secret": thing.secret, "fence": thing.fence,
-            "side_m": size * grid.cell_m,
-        }  # fmt: skip
-    else:
+    if isinstance(thing, Quality | Mass):
         row, col = np.nonzero(thing.cells)
         size = np.ones(row.size, np.int64)
         name = "quality" if isinstance(thing, Quality) else "mass"
         columns = {"row": row, "col": col, name: thing.cells[row, col]}
+    else:
+        metric: Metric = thing.whole()
+        row, col, size = metric.leaves(slice(None))
+        columns = {
+            "location": np.arange(metric.n), "mass": metric.mass, "secret": metric.secret, "fence": metric.fence,
+            "side_m": size * grid.cell_m,
+        }  # fmt: skip
     # corners counter-clockwise from the south-west, in the plane and then in degrees
     down, across = np.array([0, 0, 1, 1, 0]), np.array([0, 1, 1, 0, 0])
     y = (row[:, None] + size[:, None] * down - grid.rows / 2) * grid.cell_m
@@ -140,7 +141,7 @@ def _facts(thing: Any) -> list[tuple[str, Any]]:
         return [("area", thing.grid.extent), ("quality in all", f"{thing.cells.sum():,.4g}"), *_source(thing.info)]
     if isinstance(thing, Mass):
         return [("area", thing.grid.extent), ("mass in all", f"{thing.total:,.4g} units"), *_source(thing.info)]
-    if isinstance(thing, Metric):
+    if hasattr(thing, "whole"):
         return _metric_facts(thing)
     inner = getattr(thing, "mechanism", thing)
     metric = getattr(inner, "metric", None)
@@ -150,10 +151,10 @@ def _facts(thing: Any) -> list[tuple[str, Any]]:
         facts += [("reports by", inner.output), ("which use", how)]
     if hasattr(inner, "epsilon"):
         facts.append(("epsilon", f"{inner.epsilon:.4g} per metre"))
-    return facts + (_metric_facts(metric) if isinstance(metric, Metric) else [])
+    return facts + ([] if metric is None else _metric_facts(metric))
 
 
-def _metric_facts(metric: Metric) -> list[tuple[str, Any]]:
+def _metric_facts(metric: AnyMetric) -> list[tuple[str, Any]]:
     totals = metric.totals
     ok = metric.certificate.get("ok")
     checked = "holds" if ok is True else "was not checked" if ok is None else "DOES NOT HOLD"

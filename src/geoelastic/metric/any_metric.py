@@ -7,6 +7,7 @@ Of a map in tiles, what asks about places or parts opens the tiles around; `whol
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy.typing as npt
@@ -125,3 +126,11 @@ class AnyMetric(Protocol):
     @property
     def place(self) -> IndexArray | None: ...
     def save(self, path: str | os.PathLike[str]) -> None: ...
+
+    # what notebooks show of it (`geoelastic.shown`)
+    @property
+    def plot(self) -> Callable[..., Any]: ...
+    @property
+    def explore(self) -> Callable[..., Any]: ...
+    @property
+    def to_geodataframe(self) -> Callable[..., Any]: ...

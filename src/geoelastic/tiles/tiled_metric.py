@@ -27,6 +27,7 @@ from ..metric.measures import measure_digest, output_measure
 from ..metric.metric import Metric, People, frame_message, require_location
 from ..metric.part import Parts
 from ..metric.relief import Relief
+from ..shown import Shown
 from .cut import box_around, cut_part
 from .folder import files_of, read_context_file, read_manifest, write_manifest
 from .parts import TiledParts
@@ -72,7 +73,7 @@ class TiledRelief:
     certificate: dict[str, Any] = field(default_factory=dict)
 
 
-class TiledMetric(AllOfIt):
+class TiledMetric(AllOfIt, Shown):
     """A metric in tiles; see the module. `opened`: the tiles whose locations have been read so far."""
 
     method, by_paths, framed, at_hand = "conformal", True, None, False
