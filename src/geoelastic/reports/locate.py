@@ -14,7 +14,7 @@ Dropping tells that somebody was outside, which no mechanism on the map protects
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast
 
@@ -45,9 +45,6 @@ class Tally:
     def __add__(self, other: Tally) -> Tally:
         counts = ("rows", "reports", "missing", "outside", "frame")
         return replace(other, **{name: getattr(self, name) + getattr(other, name) for name in counts})
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 @dataclass(frozen=True, eq=False)

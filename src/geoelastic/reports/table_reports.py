@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,7 @@ def sanitize_frame(
     reports = Placement(mechanism, outside).report(*view.latlon(), rng=rng)
     telling = [name for name in view.others if tells_place(name)]
     dropped = [name for name in view.others if tells_place(name, keep)]
-    note = reports.tally.as_dict() | {
+    note = asdict(reports.tally) | {
         "seeded": _is_seeded(rng),
         "may_tell_place": [n for n in telling if n not in dropped],
     }
@@ -108,7 +109,7 @@ def sanitize_file(
             bar.update(reader.fraction(), note=f"{tally.rows:,} rows")
         if before_release is not None:
             before_release(tally, visits.by_user())
-    return tally.as_dict() | {"withheld": list(reader.withheld), "seeded": seeded}
+    return asdict(tally) | {"withheld": list(reader.withheld), "seeded": seeded}
 
 
 def _large_batches(batches: Iterator[Batch]) -> Iterator[Batch]:
