@@ -16,7 +16,7 @@ import numpy as np
 
 from ..arrays import FloatArray
 from ..context import Context, Name
-from ..errors import MissingExtraError
+from ..errors import import_extra
 from .picture import Picture, edges_of
 
 #: One sequential map for every quantity: even in lightness, legible in grey and to the colour-blind.
@@ -31,11 +31,8 @@ _DPI = 110
 
 def new_figure(width: float, height: float) -> Any:
     """An empty figure of so many inches, in the house style."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("matplotlib", "plot") from None
-    return Figure(figsize=(width, height), dpi=_DPI, facecolor=_PAPER, layout="constrained")
+    figure = import_extra("matplotlib.figure", "plot")
+    return figure.Figure(figsize=(width, height), dpi=_DPI, facecolor=_PAPER, layout="constrained")
 
 
 def to_png(figure: Any) -> bytes:

@@ -19,7 +19,7 @@ from typing import Any
 
 import shapely
 
-from ..errors import FileError, MissingExtraError
+from ..errors import FileError, import_extra
 from ..progress import Bar
 from ._collect import EDGE_PART, Collector, Objects
 from ._opl import LOCATED
@@ -221,12 +221,6 @@ def closed_area(lines: Sequence[Any]) -> Any:
 
 
 def load_osmium() -> Any:
-    try:
-        import osmium
-        import osmium.area
-        import osmium.filter
-        import osmium.geom
-        import osmium.index
-    except ImportError:
-        raise MissingExtraError("osmium", "osm") from None
-    return osmium
+    for part in ("area", "filter", "geom", "index"):
+        import_extra(f"osmium.{part}", "osm")
+    return import_extra("osmium", "osm")
