@@ -51,6 +51,15 @@ class Budget:
                 f"{self.most:.4g} (places {self.level:.4g} apart)"
             )
 
+    @classmethod
+    def asked(cls, most: float | None, level: float, hours: int | None, ledger: str | None) -> Budget | None:
+        """The budget that options stand for, if they ask for one."""
+        if most is None and hours is not None:
+            raise InputError("a window of time (--per) belongs to a budget: give --budget too")
+        if most is not None and ledger is None:
+            raise InputError("a budget needs the ledger that it is held against: give --ledger too")
+        return None if most is None else cls(most, level=level, hours=hours)
+
     def _cost(self, ledger: Ledger, user: str, ends: Iterable[int] | None) -> float:
         if self.hours is None or ends is None:
             return ledger.cost(user, self.level, delta=self.delta, since=self.since).best

@@ -55,7 +55,7 @@ def sanitize_request(
     for path in (output, ledger):
         if path is not None:
             require_writable(path)
-    limit = _budget(ledger, budget, budget_level, per_hours)
+    limit = Budget.asked(budget, budget_level, per_hours, ledger)
     metric = None if file is None else load(file)
     rng = None if seed is None else SeededRandom(seed)
     mechanism = choose_mechanism(kind, metric, user=user, **choices)
@@ -108,16 +108,6 @@ def _track_words(track: Track, mechanism: Mechanism, most: int, *, told: bool) -
         )
     lines.append("running means of such reports follow the track: 'geoelastic trace release' hides all of it at once")
     return "\n".join(lines)
-
-
-def _budget(ledger: str | None, most: float | None, level: float, hours: int | None) -> Budget | None:
-    if most is None:
-        if hours is not None:
-            raise InputError("a window of time (--per) belongs to a budget: give --budget too")
-        return None
-    if ledger is None:
-        raise InputError("a budget needs the ledger that it is held against: give --ledger too")
-    return Budget(most, level=level, hours=hours)
 
 
 def _one(lat: Any, lon: Any, kind: str, *, seeded: bool) -> dict[str, Any]:
