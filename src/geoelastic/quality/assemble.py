@@ -55,7 +55,8 @@ def assemble(
     placed = [_place(recipe, grid, batch, moment) for batch in batches]
     amounts = _amounts(recipe, grid, placed)
     info = _account(recipe, placed, amounts)
-    info["notes"] = [*notes, *_empty_layers(info["layers"])]
+    empty = [name for name, layer in info["layers"].items() if layer["features"] == 0]
+    info["notes"] = [*notes, *(f"layer '{name}' found nothing in the area" for name in empty)]
     if not amounts.amount.any():
         raise InputError(_nothing_found(recipe, info))
     cells = sum_with_diversity(amounts, recipe.diversity)
@@ -88,11 +89,7 @@ def grid_sum(features: Features, grid: Grid, *, smooth_m: float = 0.0) -> FloatA
     value = shares.share * features.value[shares.feature]
     flat = np.bincount(shares.cell, weights=value, minlength=grid.rows * grid.cols)
     cells: FloatArray = flat.astype(np.float64).reshape(grid.shape)
-    if smooth_m > 0:
-        from scipy import ndimage  # slow to load
-
-        cells = np.asarray(ndimage.gaussian_filter(cells, smooth_m / grid.cell_m, mode="constant"), dtype=np.float64)
-    return cells
+    return spread(cells, grid.cell_m, smooth_m, mode="constant") if smooth_m > 0 else cells
 
 
 def _place(recipe: Recipe, grid: Grid, batch: FeatureBatch, moment: dt.datetime | None) -> _Placed:
@@ -215,10 +212,6 @@ def _describe(layer: Layer) -> dict[str, Any]:
     entry |= {"value": file.value, "per": file.per, "side_m": file.side_m}
     entry["where"] = [f"{c.column} {c.op} {c.value}" for c in file.where]
     return entry
-
-
-def _empty_layers(layers: dict[str, Any]) -> list[str]:
-    return [f"layer '{name}' found nothing in the area" for name, layer in layers.items() if layer["features"] == 0]
 
 
 def _nothing_found(recipe: Recipe, info: dict[str, Any]) -> str:
