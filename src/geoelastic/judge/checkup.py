@@ -179,10 +179,10 @@ def examine(path: str | os.PathLike[str], *, today: dt.date | None = None) -> di
     km = [side * metric.grid.cell_m / 1000 for side in (metric.grid.cols, metric.grid.rows)]
     said: dict[str, Any] = {
         "area": f"{km[0]:g} x {km[1]:g} km around {lat:.5f}, {lon:.5f}",
-        "strays": _said(_strays, quality),
-        "recipe": _said(_recipe, quality),
-        "data": _said(lambda stated: _data(stated, day), quality),
-        "fences": _fences(int(metric.totals["fences"])),
+        "strays": as_stated(_strays, quality),
+        "recipe": as_stated(_recipe, quality),
+        "data": as_stated(lambda stated: _data(stated, day), quality),
+        "fences": str(metric.totals["fences"] or "none"),
         "sharpened": "yes" if metric.relief is not None else "no",
     }
     lines = [(name, text) for name, text in said.items() if text]
@@ -191,7 +191,7 @@ def examine(path: str | os.PathLike[str], *, today: dt.date | None = None) -> di
         lines.append(("reports", "not looked at: there is nobody on the map"))
     else:
         lines += [line for line in found.lines if line[0] not in ("next", "")]
-    if (_said(lambda stated: _years(stated, day), quality) or 0.0) > _OLD_YEARS:
+    if (as_stated(lambda stated: _years(stated, day), quality) or 0.0) > _OLD_YEARS:
         todo.append("build it again from newer data")
     if not metric.totals["fences"]:
         todo.append("fence off home and work, where one is night after night: 'geoelastic fence'")
@@ -205,10 +205,10 @@ def examine(path: str | os.PathLike[str], *, today: dt.date | None = None) -> di
     }
 
 
-def _said(reader: Callable[[dict[str, Any]], Any], quality: dict[str, Any]) -> Any:
-    """What a file says about itself, which may be anything."""
+def as_stated(reader: Callable[[Any], Any], stated: Any) -> Any:
+    """What is read of what a file says about itself, which may be anything; None if it cannot be."""
     try:
-        return reader(quality)
+        return reader(stated)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError):
         return None
 
@@ -250,7 +250,3 @@ def _data(quality: dict[str, Any], day: dt.date) -> str:
         return "of a date that the file does not state"
     age = f"{years} years old" if years > 1 else "a year old" if years == 1 else "less than a year old"
     return f"of {oldest}, {age}"
-
-
-def _fences(number: int) -> str:
-    return "none" if number == 0 else "1" if number == 1 else str(number)

@@ -159,11 +159,8 @@ def _pool(array: npt.NDArray[Any], how: str, fill: Any) -> npt.NDArray[Any]:
 def _around(settled: BoolArray) -> BoolArray:
     """True where a block and its eight neighbours are settled; what lies beyond the grid counts as settled."""
     padded = np.pad(settled, 1, constant_values=True)
-    result = np.ones_like(settled)
-    for dr in range(3):
-        for dc in range(3):
-            result &= padded[dr : dr + settled.shape[0], dc : dc + settled.shape[1]]
-    return result
+    rows = padded[:-2] & padded[1:-1] & padded[2:]
+    return rows[:, :-2] & rows[:, 1:-1] & rows[:, 2:]
 
 
 def _leaves(grid: Grid, levels: list[BoolArray]) -> Locations:
