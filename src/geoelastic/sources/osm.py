@@ -21,7 +21,7 @@ from ..errors import FileError
 from ..progress import Bar, progress_bar
 from ._collect import Collector
 from ._opl import newest_change
-from ._survey import FileSurvey, Found, UnsortedError
+from ._survey import FileSurvey, UnsortedError
 from .features import Bounds, Features, TagRule
 from .osm_passes import OsmPasses, load_osmium
 
@@ -75,8 +75,9 @@ def read_osm(
             if found is None:
                 passes = OsmPasses(str(path), collector, storage, bar=bar if progress else None)
             else:
-                collector.outside += found.outside
-                passes = OsmPasses(found.text, collector, storage)
+                lines, outside = found
+                collector.outside += outside
+                passes = OsmPasses(lines, collector, storage)
             passes.run()
         newest = stamp or passes.newest or (newest_change(path, collector.keys) if found is not None else "")
     info = {
@@ -90,7 +91,7 @@ def read_osm(
 
 def _survey(
     path: str | Path, collector: Collector, bounds: Bounds | None, box: Bounds | None, bar: Bar
-) -> Found | None:
+) -> tuple[bytes, int] | None:
     """What may touch the bounds; None where reading all of the file is as good."""
     if bounds is None or Path(path).stat().st_size < SURVEY_BYTES:
         return None
