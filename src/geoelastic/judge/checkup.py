@@ -173,7 +173,8 @@ def examine(path: str | os.PathLike[str], *, today: dt.date | None = None) -> di
     metric: AnyMetric = subject.metric if isinstance(subject, ElasticMechanism) else subject
     quality = metric.info.get("quality", metric.info)
     quality = quality if isinstance(quality, dict) else {}
-    day = today or dt.date.today()
+    oldest = as_stated(_oldest, quality)
+    years = 0.0 if oldest is None else ((today or dt.date.today()) - oldest).days / 365.25
     found = checkup(subject)
     lat, lon = metric.grid.area.middle
     km = [side * metric.grid.cell_m / 1000 for side in (metric.grid.cols, metric.grid.rows)]
@@ -181,7 +182,7 @@ def examine(path: str | os.PathLike[str], *, today: dt.date | None = None) -> di
         "area": f"{km[0]:g} x {km[1]:g} km around {lat:.5f}, {lon:.5f}",
         "strays": as_stated(_strays, quality),
         "recipe": as_stated(_recipe, quality),
-        "data": as_stated(lambda stated: _data(stated, day), quality),
+        "data": "of a date that the file does not state" if oldest is None else f"of {oldest}, {_age(round(years))}",
         "fences": str(metric.totals["fences"] or "none"),
         "sharpened": "yes" if metric.relief is not None else "no",
     }
@@ -191,7 +192,7 @@ def examine(path: str | os.PathLike[str], *, today: dt.date | None = None) -> di
         lines.append(("reports", "not looked at: there is nobody on the map"))
     else:
         lines += [line for line in found.lines if line[0] not in ("next", "")]
-    if (as_stated(lambda stated: _years(stated, day), quality) or 0.0) > _OLD_YEARS:
+    if years > _OLD_YEARS:
         todo.append("build it again from newer data")
     if not metric.totals["fences"]:
         todo.append("fence off home and work, where one is night after night: 'geoelastic fence'")
@@ -239,14 +240,5 @@ def _oldest(quality: dict[str, Any]) -> dt.date | None:
     return min(days, default=None)
 
 
-def _years(quality: dict[str, Any], day: dt.date) -> float:
-    oldest = _oldest(quality)
-    return 0.0 if oldest is None else (day - oldest).days / 365.25
-
-
-def _data(quality: dict[str, Any], day: dt.date) -> str:
-    oldest, years = _oldest(quality), round(_years(quality, day))
-    if oldest is None:
-        return "of a date that the file does not state"
-    age = f"{years} years old" if years > 1 else "a year old" if years == 1 else "less than a year old"
-    return f"of {oldest}, {age}"
+def _age(years: int) -> str:
+    return f"{years} years old" if years > 1 else "a year old" if years == 1 else "less than a year old"

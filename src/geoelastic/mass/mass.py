@@ -195,12 +195,8 @@ def _disc(grid: Grid, disc: tuple[float, float, float]) -> tuple[BoolArray, dict
     radius_m = require_positive("radius_m", disc[2])
     x0, y0 = grid.area.to_xy(lat, lon)
     x, y = grid.cell_to_xy(np.arange(grid.rows)[:, None], np.arange(grid.cols)[None, :])
-    return (x - x0) ** 2 + (y - y0) ** 2 <= radius_m**2, {
-        "choice": "disc",
-        "lat": lat,
-        "lon": lon,
-        "radius_m": radius_m,
-    }
+    statement = {"choice": "disc", "lat": lat, "lon": lon, "radius_m": radius_m}
+    return (x - x0) ** 2 + (y - y0) ** 2 <= radius_m**2, statement
 
 
 def _polygon(grid: Grid, polygon: BaseGeometry | Mapping[str, Any]) -> tuple[BoolArray, dict[str, Any]]:

@@ -125,24 +125,15 @@ def _worth(layers: Sequence[Layer], layer_of: IntArray, value: FloatArray) -> Fl
 
 def _amounts(recipe: Recipe, grid: Grid, placed: Sequence[_Placed]) -> Amounts:
     classes: dict[str, int] = {}
-    cell, code, layer, amount = [], [], [], []
+    found: list[tuple[Any, ...]] = []
     for part in placed:
         of = part.shares.feature
         renumber = np.array([classes.setdefault(c, len(classes)) for c in part.batch.features.classes], dtype=np.int64)
-        cell.append(part.shares.cell)
-        code.append(renumber[part.batch.features.code[of]] if len(of) else np.empty(0, np.int64))
-        layer.append(part.layer[of])
-        amount.append(part.shares.share * part.weight[of])
+        codes = renumber[part.batch.features.code[of]] if len(of) else np.empty(0, np.int64)
+        found.append((part.shares.cell, codes, part.layer[of], part.shares.share * part.weight[of]))
     names = tuple(item.name for item in recipe.layers)
-    return Amounts(
-        grid.rows * grid.cols,
-        np.concatenate(cell),
-        np.concatenate(code),
-        np.concatenate(layer),
-        np.concatenate(amount),
-        tuple(classes),
-        names,
-    )
+    cell, code, layer, amount = (np.concatenate(column) for column in zip(*found, strict=True))
+    return Amounts(grid.rows * grid.cols, cell, code, layer, amount, tuple(classes), names)
 
 
 def _account(recipe: Recipe, placed: Sequence[_Placed], amounts: Amounts) -> dict[str, Any]:

@@ -25,35 +25,24 @@ MOST_SPREAD_M = 10_000.0
 _TESTS = ("equals", "not_equals", "one_of", "none_of", "at_least", "at_most")
 
 
-class Faults:
-    """What is wrong with a document, gathered from all its tables."""
-
-    def __init__(self, document: str) -> None:
-        self._document = document
-        self._found: list[str] = []
-        self.tables: list[Fields] = []
-
-    def add(self, message: str) -> None:
-        self._found.append(message)
-
-    def raise_if_any(self) -> None:
-        """What was noted, and fields that nobody has asked for."""
-        found = [*self._found, *(message for table in self.tables for message in table.unknown())]
-        if found:
-            raise InputError(f"{self._document}: " + "; ".join(found))
-
-
 class Fields:
-    """One table of a document. Asking for a field marks it as known."""
+    """One table of a document. Asking for a field marks it as known; what is wrong is noted, in all tables together."""
 
-    def __init__(self, table: Any, where: str, faults: Faults) -> None:
-        self._where, self.faults = where, faults
-        self._known: set[str] = set()
-        faults.tables.append(self)
+    def __init__(self, table: Any, where: str = "", document: Fields | None = None) -> None:
+        self._where, self._known = where, set[str]()
+        self.faults: list[str] = [] if document is None else document.faults
+        self._tables: list[Fields] = [] if document is None else document._tables
+        self._tables.append(self)
         if not isinstance(table, dict):
-            faults.add(f"'{where}' must be a table, got {table!r}")
+            self.faults.append(f"'{where}' must be a table, got {table!r}")
             table = {}
         self._table: dict[str, Any] = table
+
+    def require_sound(self, document: str) -> None:
+        """Raise what was noted, and the fields that nobody has asked for."""
+        found = [*self.faults, *(message for table in self._tables for message in table._unknown())]
+        if found:
+            raise InputError(f"{document}: " + "; ".join(found))
 
     def __contains__(self, name: str) -> bool:
         return name in self._table
@@ -62,7 +51,7 @@ class Fields:
         return f"{self._where}.{name}" if self._where else name
 
     def fault(self, name: str, must: str) -> None:
-        self.faults.add(f"'{self.path(name)}' must be {must}, got {self._table.get(name)!r}")
+        self.faults.append(f"'{self.path(name)}' must be {must}, got {self._table.get(name)!r}")
 
     def raw(self, name: str, default: Any = None) -> Any:
         self._known.add(name)
@@ -115,7 +104,7 @@ class Fields:
         return value
 
     def table(self, name: str) -> Fields:
-        return Fields(self.raw(name, {}), self.path(name), self.faults)
+        return Fields(self.raw(name, {}), self.path(name), self)
 
     def rest(self) -> dict[str, Any]:
         """All fields not asked for yet, now known."""
@@ -123,7 +112,7 @@ class Fields:
         self._known.update(found)
         return found
 
-    def unknown(self) -> list[str]:
+    def _unknown(self) -> list[str]:
         known = ", ".join(sorted(self._known))
         rest = sorted(set(self._table) - self._known)
         return [f"'{self.path(name)}' is not a known setting (known: {known})" for name in rest]
@@ -131,11 +120,8 @@ class Fields:
 
 def recipe_names() -> list[str]:
     """The recipes that come with the package."""
-    return sorted(
-        f.name.removesuffix(".toml")
-        for f in files(__package__).joinpath("recipes").iterdir()
-        if f.name.endswith(".toml")
-    )
+    every = [file.name for file in files(__package__).joinpath("recipes").iterdir()]
+    return sorted(name.removesuffix(".toml") for name in every if name.endswith(".toml"))
 
 
 def load_recipe(recipe: str | Path | Recipe | None = None) -> Recipe:
@@ -163,12 +149,11 @@ def _parse(text: str, document: str, folder: Path) -> Recipe:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{document}: not valid TOML: {error}") from None
-    faults = Faults(document)
-    top = Fields(data, "", faults)
-    layers = tuple(_layer(Fields(item, f"layer[{i}]", faults), folder) for i, item in enumerate(top.items("layer")))
+    top = Fields(data)
+    layers = tuple(_layer(Fields(item, f"layer[{i}]", top), folder) for i, item in enumerate(top.items("layer")))
     names = [layer.name for layer in layers]
     if not layers or len(set(names)) != len(names):
-        faults.add("'layer' must be one or more tables with different names")
+        top.faults.append("'layer' must be one or more tables with different names")
     centre, size_km, cell_m = _area(top.table("area"))
     recipe = Recipe(
         name=top.text("name", needed=True),
@@ -186,7 +171,7 @@ def _parse(text: str, document: str, folder: Path) -> Recipe:
         city=_city(top.table("city")) if "city" in top else None,
         folder=folder,
     )
-    faults.raise_if_any()
+    top.require_sound(document)
     return recipe
 
 
@@ -213,7 +198,7 @@ def _layer(fields: Fields, folder: Path) -> Layer:
 
 def _match(item: Any, fields: Fields, i: int) -> Match:
     table = {"key": item} if isinstance(item, str) else item
-    match = Fields(table, f"{fields.path('match')}[{i}]", fields.faults)
+    match = Fields(table, f"{fields.path('match')}[{i}]", fields)
     values = match.texts("values")
     rule = TagRule(
         match.text("key", needed=True),
@@ -227,10 +212,10 @@ def _match(item: Any, fields: Fields, i: int) -> Match:
 def _file(fields: Fields, source: str, folder: Path) -> SourceTable:
     conditions = []
     for i, item in enumerate(fields.items("where")):
-        test = Fields(item, f"{fields.path('where')}[{i}]", fields.faults)
+        test = Fields(item, f"{fields.path('where')}[{i}]", fields)
         column, rest = test.text("column", needed=True), test.rest()
         if len(rest) != 1 or next(iter(rest)) not in _TESTS:
-            fields.faults.add(
+            fields.faults.append(
                 f"'{test.path('column')}' must come with one test of {', '.join(_TESTS)}, got {sorted(rest)}"
             )
         else:

@@ -106,10 +106,8 @@ def apply_prior(cells: FloatArray, prior: FloatArray, *, floor: float) -> tuple[
     mean = float((cells * prior).sum()) / quality if quality > 0 else 0.0
     if not mean > 0:
         raise InputError("'prior' must be > 0 in at least one cell that has quality")
-    return cells * (floor + (1 - floor) * prior / mean), {
-        "floor": floor,
-        "cells never visited": int(np.sum(prior == 0)),
-    }
+    report = {"floor": floor, "cells never visited": int(np.sum(prior == 0))}
+    return cells * (floor + (1 - floor) * prior / mean), report
 
 
 def apply_cap(cells: FloatArray, cap: Cap) -> tuple[FloatArray, dict[str, Any]]:
