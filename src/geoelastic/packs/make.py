@@ -149,10 +149,8 @@ def _before(folder: Path) -> dict[str, Region]:
 
 
 def _region(cut: _Cut, folder: Path, before: Region | None, licence: str | None, today: dt.date) -> Region:
-    content = _content(cut)
-    seal = digest(content)
-    path = folder / file_name(cut.id, seal)
-    _write(path, content, seal)
+    written = _write(folder, cut.id, _content(cut), "geox")
+    path = folder / written.file
     try:
         mechanism = load_mechanism(path)
         found = verify(mechanism, require=README)
@@ -165,19 +163,23 @@ def _region(cut: _Cut, folder: Path, before: Region | None, licence: str | None,
         raise
     metric = mechanism.metric.whole()
     context = _drawing(cut, folder)
-    same = before is not None and (before.sha256, before.context) == (seal, context)
+    same = before is not None and (before.sha256, before.context) == (written.sha256, context)
     return Region(
         id=cut.id, name=cut.name, part_of=cut.part_of, outline=_outline(metric.grid.area),
         km=(metric.grid.area.width_m / 1000, metric.grid.area.height_m / 1000), locations=metric.n,
-        secrets=int(metric.secret.sum()), file=path.name, bytes=len(content), sha256=seal,
+        secrets=int(metric.secret.sum()), file=written.file, bytes=written.bytes, sha256=written.sha256,
         date=before.date if before is not None and same else today.isoformat(),
         licence=(licence if licence is not None else credit_of(metric.info))[:1000], context=context,
     )  # fmt: skip
 
 
-def _write(path: Path, content: bytes, seal: str) -> None:
+def _write(folder: Path, region: str, content: bytes, kind: str) -> RegionDrawing:
+    """A file of a region, written unless it is there, and what a catalogue says about it."""
+    seal = digest(content)
+    path = folder / file_name(region, seal, kind)
     if not path.exists() or file_digest(path) != seal:
         write_bytes(path, content)
+    return RegionDrawing(path.name, len(content), seal)
 
 
 def _drawing(cut: _Cut, folder: Path) -> RegionDrawing | None:
@@ -186,12 +188,7 @@ def _drawing(cut: _Cut, folder: Path) -> RegionDrawing | None:
     if context is None:
         return None
     content = json.dumps(context.to_dict(), ensure_ascii=False, separators=(",", ":")).encode()
-    if len(content) > MOST_DRAWING_BYTES:
-        return None
-    seal = digest(content)
-    path = folder / file_name(cut.id, seal, "json")
-    _write(path, content, seal)
-    return RegionDrawing(path.name, len(content), seal)
+    return _write(folder, cut.id, content, "json") if len(content) <= MOST_DRAWING_BYTES else None
 
 
 def _content(cut: _Cut) -> bytes:

@@ -115,13 +115,8 @@ def _one(lat: Any, lon: Any, kind: str, *, seeded: bool) -> dict[str, Any]:
         return {"reports": 0, "text": "the place cannot be a secret on this map and was dropped"}
     place = round(float(lat[0]), 7), round(float(lon[0]), 7)
     mark = " (seeded: for research only)" if seeded else ""
-    return {
-        "lat": place[0],
-        "lon": place[1],
-        "mechanism": kind,
-        "seeded": seeded,
-        "text": f"{place[0]}, {place[1]}{mark}",
-    }
+    told = {"lat": place[0], "lon": place[1], "mechanism": kind, "seeded": seeded}
+    return told | {"text": f"{place[0]}, {place[1]}{mark}"}
 
 
 def _many(done: dict[str, Any], mechanism: Mechanism, output: str) -> dict[str, Any]:

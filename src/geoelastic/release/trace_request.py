@@ -71,12 +71,8 @@ def cost_request(
         f"{hours:g} hours cost at most {cost.best:.3g} ({where} {level:.3g} apart all the time; {cost.bound} bound)",
         "start, end and length of a release are public; a second release of the same trace costs again",
     ]
-    return cost.as_dict() | {
-        "hours": hours,
-        "rate": float(mechanism.rate),
-        "stop_factor": stop,
-        "text": "\n".join(lines),
-    }
+    told = {"hours": hours, "rate": float(mechanism.rate), "stop_factor": stop}
+    return cost.as_dict() | told | {"text": "\n".join(lines)}
 
 
 def _level_around(mechanism: TraceMechanism, at: tuple[float, float], within_m: float) -> float:

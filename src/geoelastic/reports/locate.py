@@ -76,7 +76,8 @@ class Ground:
         outside = (row < 0) & ~missing
         self._require_order(lat[~missing], lon[~missing], outside[~missing])
         frame = ~missing & ~outside
-        frame[frame] = ~self._may_be_secret(row[frame], col[frame])
+        inside = row[frame], col[frame]  # of a metric in tiles, only the tiles of these cells are opened
+        frame[frame] = ~(self._secret_cells[inside] if self._metric is None else self._metric.at_cells(*inside)[1])
         kept, tally = _judge(self.policy, missing, outside, frame)
         if self.policy == "snap":
             row, col = self._snap(x, y)
@@ -105,10 +106,6 @@ class Ground:
 
         nearest: IntArray = distance_transform_edt(~self._secret_cells, return_distances=False, return_indices=True)
         return nearest
-
-    def _may_be_secret(self, row: IntArray, col: IntArray) -> BoolArray:
-        """Of a metric in tiles, only the tiles of these cells are opened."""
-        return self._secret_cells[row, col] if self._metric is None else self._metric.at_cells(row, col)[1]
 
     def _snap(self, x: FloatArray, y: FloatArray) -> tuple[IntArray, IntArray]:
         if not (np.all(np.isfinite(x)) and np.all(np.isfinite(y))):

@@ -86,7 +86,6 @@ def over_a_map(mechanism: Mechanism) -> ReportsLocations | None:
     return cast(ReportsLocations, mechanism) if hasattr(mechanism, "metric") else None
 
 
-Rows = tuple[FloatArray, FloatArray]
 Places = npt.NDArray[Any] | list[float] | tuple[float, ...]
 
 
