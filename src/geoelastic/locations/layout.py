@@ -213,9 +213,8 @@ def split(locations: Locations, cells: npt.NDArray[Any]) -> tuple[Locations, Int
     if locations.kind == "uniform":
         return locations, parent
     order = np.argsort(_morton(row, col), kind="stable")
-    return Locations(locations.grid, "adaptive", *(part[order].astype(np.int32) for part in (row, col, size))), parent[
-        order
-    ]
+    squares = (part[order].astype(np.int32) for part in (row, col, size))
+    return Locations(locations.grid, "adaptive", *squares), parent[order]
 
 
 def _ranges(
