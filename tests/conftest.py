@@ -41,7 +41,6 @@ def certain_chance(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
     if request.node.get_closest_marker("system_random"):
         return
     from geoelastic import randomness
-    from geoelastic.fences import random_halving
     from geoelastic.mechanism import sticky
 
     stream, lock = randomness.SeededRandom(request.node.nodeid.encode()), threading.Lock()
@@ -51,7 +50,6 @@ def certain_chance(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
             return stream.bytes(n)
 
     monkeypatch.setattr(randomness, "os", SimpleNamespace(urandom=read))
-    monkeypatch.setattr(random_halving, "secrets", SimpleNamespace(randbelow=stream.below))
     monkeypatch.setattr(sticky, "secrets", SimpleNamespace(token_bytes=read))
 
 

@@ -16,7 +16,6 @@ from geoelastic.fences import disc
 from geoelastic.mechanism.sampler import Line, Sampler, draw_full
 from geoelastic.metric.part import OnePart
 from geoelastic.metric.weights import HALF, WHOLE, make_weights
-from geoelastic.randomness import uniform_below
 from maps import PARIS, small_metric
 from reference.layouts import mean_distance
 from reference.mechanism import exact_probabilities
@@ -238,12 +237,12 @@ def test_water_is_never_reported():
     assert not np.isin(rows, [4, 5, 6]).any()
 
 
-def test_uniform_below_is_uniform_by_enumeration():
+def test_numbers_below_are_uniform_by_enumeration():
     for n in (1, 2, 3, 7, 200, 256):
         seen = []
         for byte in range(256):
             try:
-                seen.append(uniform_below(ge.ReplayRandom(bytes([byte])), n))
+                seen.append(ge.ReplayRandom(bytes([byte])).below(n))
             except ge.InputError:
                 continue
         counts = np.bincount(seen, minlength=n)

@@ -18,7 +18,7 @@ from geoelastic.errors import FileError
 from geoelastic.sources import osm, osm_passes
 from geoelastic.sources._collect import Collector
 from geoelastic.sources._opl import NODE, RELATION, WAY, objects
-from geoelastic.sources._survey import FileSurvey, Found, Sides, UnsortedError, apart, sides_of
+from geoelastic.sources._survey import FileSurvey, Sides, UnsortedError, apart, sides_of
 from geoelastic.sources.features import Areas, Bounds, Features, in_bounds
 from test_sources_lines import tags_of
 from test_sources_osm import PAPER, helsinki, opl
@@ -47,15 +47,15 @@ def one_by_one(features: Features, chosen: Bounds | None = None) -> list[tuple[A
     return sorted(result, key=repr)
 
 
-def survey(path: Path, bounds: Bounds) -> tuple[Found, int]:
+def survey(path: Path, bounds: Bounds) -> tuple[tuple[bytes, int], int]:
     """What a survey finds, and the number of runs that it held."""
     collector = Collector(PAPER, bounds, levels=False, hours=False)
     made = FileSurvey(path, collector.keys, collector.counts, bounds)
     return made.run(), sum(len(sides.runs()[0]) for sides in (made._node_sides, made._way_sides))
 
 
-def lines_by_kind(found: Found) -> Counter[str]:
-    return Counter(line[0] for line in found.text.decode().splitlines())
+def lines_by_kind(text: bytes) -> Counter[str]:
+    return Counter(line[0] for line in text.decode().splitlines())
 
 
 def test_columns_hold_what_the_file_does() -> None:
@@ -234,11 +234,12 @@ def test_what_is_kept_does_not_grow_with_the_file(tmp_path: Path, monkeypatch: p
     bounds = (lat - 0.002, lon - 0.004, lat + 0.002, lon + 0.004)
     one, many = copies(tmp_path, 1), copies(tmp_path, 2)
     (small, _), (large, runs) = survey(one, bounds), survey(many, bounds)
-    held = lines_by_kind(small)
-    assert held == lines_by_kind(large)
+    (small_text, small_outside), (large_text, large_outside) = small, large
+    held = lines_by_kind(small_text)
+    assert held == lines_by_kind(large_text)
     assert 50 < held["w"] < 1000
     assert held["n"] < sum(len(block.id) for block in objects(one, NODE)) / 2
-    assert large.outside > 2 * small.outside
+    assert large_outside > 2 * small_outside
     monkeypatch.setattr(FileSurvey, "most_runs", 5_000)
     assert survey(many, bounds)[1] <= 2 * 5_000 < runs
     monkeypatch.setattr(osm, "SURVEY_BYTES", 0)

@@ -64,7 +64,7 @@ class Area:
             )
         if lon_max < lon_min:
             lon_max += 360
-        lat, lon = (lat_min + lat_max) / 2, _wrap((lon_min + lon_max) / 2)
+        lat, lon = (lat_min + lat_max) / 2, ((lon_min + lon_max) / 2 + 540) % 360 - 180
         probe = cls(lat, lon, 1, 1)
         t = np.linspace(0, 1, 33)
         lats = np.concatenate([np.full(33, lat_min), np.full(33, lat_max), *2 * [lat_min + t * (lat_max - lat_min)]])
@@ -128,7 +128,3 @@ class Area:
         lat, lon = self.to_latlon(x, y)
         lon = self.lon + (np.asarray(lon) - self.lon + 540) % 360 - 180
         return float(np.min(lat)), float(lon.min()), float(np.max(lat)), float(lon.max())
-
-
-def _wrap(lon: float) -> float:
-    return (lon + 540) % 360 - 180

@@ -59,12 +59,13 @@ class CheckError(GeoelasticError):
     """A guarantee was checked and does not hold."""
 
 
-def import_extra(module: str, extra: str) -> Any:
-    """A module that only some need, or the line that says what to install for it."""
+def import_extra(module: str, extra: str, *, package: str | None = None) -> Any:
+    """A module that only some need, or the line that says what to install for it: the `package`, by default of the
+    module's own name."""
     try:
         return import_module(module)
     except ImportError:
-        raise MissingExtraError(module.partition(".")[0], extra) from None
+        raise MissingExtraError(package or module.partition(".")[0], extra) from None
 
 
 def require_positive(name: str, value: float) -> float:

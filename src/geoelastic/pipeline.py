@@ -16,7 +16,7 @@ import shutil
 import warnings
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -39,12 +39,6 @@ if TYPE_CHECKING:
     from .locations import Grid
     from .metric import AnyMetric, Metric
     from .tiles import Engine
-
-
-class _Columns(TypedDict):
-    lat: str | None
-    lon: str | None
-    weight: str | None
 
 
 @dataclass(frozen=True)
@@ -108,7 +102,7 @@ class Config:
         return Area.around(*center, size_km=self.size_km, height_km=self.height_km)
 
     @property
-    def columns(self) -> _Columns:
+    def columns(self) -> dict[str, Any]:
         """The columns of a table that were named."""
         return {"lat": self.lat_column, "lon": self.lon_column, "weight": self.weight_column}
 

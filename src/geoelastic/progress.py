@@ -6,31 +6,24 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from functools import partial
+from typing import Any
 
 #: Seconds between lines of a log.
 _EVERY = 30.0
 
 
-class Bar(Protocol):
-    """What long work reports to."""
+class Bar:
+    """What long work reports to, and `show` is told."""
 
-    def update(self, done: float, *, note: str = "") -> None: ...
-
-
-class _Silent:
-    def update(self, done: float, *, note: str = "") -> None:
-        return None
-
-
-class _Rich:
-    def __init__(self, progress: Any, task: Any) -> None:
-        self._progress, self._task = progress, task
+    def __init__(self, show: Callable[..., Any] = lambda completed, note: None) -> None:
+        self._show = show
 
     def update(self, done: float, *, note: str = "") -> None:
-        self._progress.update(self._task, completed=done, note=note)
+        """So much is done."""
+        self._show(completed=done, note=note)
 
 
 class _Lines:
@@ -40,12 +33,12 @@ class _Lines:
         self._title, self._total = title, total
         self._begun = self._said = time.monotonic()
 
-    def update(self, done: float, *, note: str = "") -> None:
+    def show(self, completed: float, note: str) -> None:
         now = time.monotonic()
-        if now - self._said >= _EVERY and 0 < done < self._total:
+        if now - self._said >= _EVERY and 0 < completed < self._total:
             self._said = now
-            left = (now - self._begun) * (self._total / done - 1)
-            self._say(f"{done / self._total:.0%} after {_clock(now - self._begun)}, about {_clock(left)} left", note)
+            left, done = (now - self._begun) * (self._total / completed - 1), completed / self._total
+            self._say(f"{done:.0%} after {_clock(now - self._begun)}, about {_clock(left)} left", note)
 
     def end(self) -> None:
         self._say(f"100% after {_clock(time.monotonic() - self._begun)}", "")
@@ -63,14 +56,14 @@ def _clock(seconds: float) -> str:
 def progress_bar(title: str, total: float, *, show: bool) -> Iterator[Bar]:
     """A bar from 0 to `total`; does nothing unless `show`."""
     if not show:
-        yield _Silent()
+        yield Bar()
         return
     from rich.console import Console
 
     console = Console(stderr=True)
     if not console.is_terminal:  # nor does anybody ask for colours, who reads bars as they come
         lines = _Lines(title, total)
-        yield lines
+        yield Bar(lines.show)
         lines.end()
         return
     from rich import progress as rich
@@ -79,4 +72,4 @@ def progress_bar(title: str, total: float, *, show: bool) -> Iterator[Bar]:
         rich.TextColumn("{task.description}"), rich.BarColumn(), rich.TaskProgressColumn(), rich.TimeElapsedColumn(),
         rich.TextColumn("left"), rich.TimeRemainingColumn(), rich.TextColumn("{task.fields[note]}"), console=console,
     ) as progress:  # fmt: skip
-        yield _Rich(progress, progress.add_task(title, total=total, note=""))
+        yield Bar(partial(progress.update, progress.add_task(title, total=total, note="")))

@@ -24,34 +24,31 @@ class RandomSource(Protocol):
     def below(self, n: int) -> int: ...
 
 
-def uniform_below(source: RandomSource, n: int) -> int:
-    """A whole number drawn uniformly from [0, n).
+class BytesToNumbers:
+    """A source that defines `bytes`, from which whole numbers are drawn."""
 
-    Distribution: exactly uniform (rejection: as many whole bytes as n - 1 needs, big-endian, spare high bits cleared,
-    again while the number is >= n). Cost: less than two tries on average.
-    """
-    if n <= 0:
-        raise InputError(f"'n' must be >= 1, got {n}")
-    bits = (n - 1).bit_length()
-    size, mask = (bits + 7) // 8, (1 << bits) - 1
-    while True:
-        value = int.from_bytes(source.bytes(size), "big") & mask
-        if value < n:
-            return value
-
-
-class _Source:
     seeded = False
 
     def bytes(self, n: int) -> bytes:
         raise AssertionError("a source defines bytes()")
 
     def below(self, n: int) -> int:
-        """A whole number drawn uniformly from [0, n)."""
-        return uniform_below(self, n)
+        """A whole number drawn uniformly from [0, n).
+
+        Distribution: exactly uniform (rejection: as many whole bytes as n - 1 needs, big-endian, spare high bits
+        cleared, again while the number is >= n). Cost: less than two tries on average.
+        """
+        if n <= 0:
+            raise InputError(f"'n' must be >= 1, got {n}")
+        bits = (n - 1).bit_length()
+        size, mask = (bits + 7) // 8, (1 << bits) - 1
+        while True:
+            value = int.from_bytes(self.bytes(size), "big") & mask
+            if value < n:
+                return value
 
 
-class SystemRandom(_Source):
+class SystemRandom(BytesToNumbers):
     """The operating system's cryptographic source. Reads ahead a little, because small reads are slow."""
 
     def __init__(self) -> None:
@@ -64,7 +61,7 @@ class SystemRandom(_Source):
         return self._pool[self._at - n : self._at]
 
 
-class SeededRandom(_Source):
+class SeededRandom(BytesToNumbers):
     """A reproducible stream for research: SHA-256 in counter mode. It protects nobody, and results carry the mark
     `seeded`."""
 
@@ -83,7 +80,7 @@ class SeededRandom(_Source):
         return self._pool[self._at - n : self._at]
 
 
-class ReplayRandom(_Source):
+class ReplayRandom(BytesToNumbers):
     """Given bytes, once: for test vectors and for enumeration."""
 
     seeded = True

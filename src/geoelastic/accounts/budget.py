@@ -32,11 +32,6 @@ class Budget:
         if self.hours is not None and not 1 <= self.hours <= KEPT_HOURS:
             raise InputError(f"the window of a budget must be 1 to {KEPT_HOURS} hours, got {self.hours!r}")
 
-    @property
-    def since(self) -> int | None:
-        """The first hour of the window that ends now."""
-        return None if self.hours is None else this_hour() - self.hours
-
     def require(self, ledger: Ledger, users: Iterable[str], *, ends: Iterable[int] | None = None) -> None:
         """Raise unless each of these users is within the budget. Names stay out of the message: any column may hold
         them. `ends`: the last hours of the windows to look at, by default the one that ends now."""
@@ -51,9 +46,20 @@ class Budget:
                 f"{self.most:.4g} (places {self.level:.4g} apart)"
             )
 
+    @classmethod
+    def asked(cls, most: float | None, level: float, hours: int | None, ledger: str | None) -> Budget | None:
+        """The budget that options stand for, if they ask for one."""
+        if most is None and hours is not None:
+            raise InputError("a window of time (--per) belongs to a budget: give --budget too")
+        if most is not None and ledger is None:
+            raise InputError("a budget needs the ledger that it is held against: give --ledger too")
+        return None if most is None else cls(most, level=level, hours=hours)
+
     def _cost(self, ledger: Ledger, user: str, ends: Iterable[int] | None) -> float:
-        if self.hours is None or ends is None:
-            return ledger.cost(user, self.level, delta=self.delta, since=self.since).best
+        if self.hours is None:
+            return ledger.cost(user, self.level, delta=self.delta).best
+        if ends is None:
+            return ledger.cost(user, self.level, delta=self.delta, since=this_hour() - self.hours).best
         windows = [(end - self.hours, end) for end in ends]
         return max(
             (ledger.cost(user, self.level, delta=self.delta, since=a, until=b).best for a, b in windows), default=0.0

@@ -23,6 +23,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+from pyarrow import parquet
+
 from ..errors import FileError, InputError, require_nonnegative
 from ..store.atomic import writing
 from .accounting import DELTA, HALF, Cost, level_of_widths, rho, rho_to_epsilon
@@ -302,11 +305,9 @@ def _read_json(source: Path) -> list[dict[str, Any]]:
 
 
 def _read_parquet(source: Path) -> list[dict[str, Any]]:
-    from pyarrow import ArrowException, parquet
-
     try:
         table = parquet.read_table(source)
-    except (ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError) as error:
         raise ValueError("not Parquet") from error
     known = [str(version).encode() for version in _READ_VERSIONS]
     if (table.schema.metadata or {}).get(_FORMAT.encode()) not in known:
@@ -316,9 +317,6 @@ def _read_parquet(source: Path) -> list[dict[str, Any]]:
 
 
 def _write_parquet(path: Path, rows: list[dict[str, Any]]) -> None:
-    import pyarrow as pa
-    from pyarrow import parquet
-
     kinds = [("user", pa.string()), ("mechanism", pa.string()), ("fresh", pa.int64()), ("repeated", pa.int64())]
     kinds += [("fenced", pa.int64()), ("exponent", pa.float64()), ("tags", pa.list_(pa.string()))]
     kinds += [("hours", pa.list_(pa.list_(pa.int64()))), ("blocks", pa.list_(pa.list_(pa.float64())))]

@@ -5,7 +5,6 @@ reports."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +31,8 @@ def quality_from_h3(
     wrong = sum(not h3.is_valid_cell(name) for name in names)
     if wrong or not names:
         raise InputError(f"'values' must have H3 cells for keys, got {wrong} of {len(names)} that are none")
-    inside = sum(_has_parent(h3, name, set(names)) for name in names)
+    every = set(names)
+    inside = sum(any(h3.cell_to_parent(n, finer) in every for finer in range(h3.get_resolution(n))) for n in names)
     if inside:
         raise InputError(f"'values' must not have cells inside others, got {inside}: they would count twice")
     shapes = [shapely.Polygon([(lon, lat) for lat, lon in h3.cell_to_boundary(name)]) for name in names]
@@ -40,10 +40,6 @@ def quality_from_h3(
     return quality_from_polygons(
         geopandas.GeoDataFrame(table, geometry=shapes, crs=4326), area, cell_m, value="value", credit=credit
     )
-
-
-def _has_parent(h3: Any, name: str, names: set[str]) -> bool:
-    return any(h3.cell_to_parent(name, finer) in names for finer in range(h3.get_resolution(name)))
 
 
 def reports_to_h3(lat: npt.ArrayLike, lon: npt.ArrayLike, resolution: int) -> list[str]:

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from ..errors import InputError, MissingExtraError
+from ..errors import InputError, import_extra
 from ..traces import Release
 
 
@@ -16,15 +16,12 @@ def releases_to_trajectories(releases: Sequence[Release]) -> Any:
     """A TrajectoryCollection of what was released, one trajectory a release, in degrees and UTC."""
     if not releases or not all(isinstance(release, Release) for release in releases):
         raise InputError("'releases' must be one or more releases of traces")
-    try:
-        import geopandas
-        import pandas as pd
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it tells of parts of its own that are not installed, and not needed here
+        movingpandas = import_extra("movingpandas", "bridges")
+    import geopandas
+    import pandas as pd
 
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # it tells of parts of its own that are not installed, and not needed here
-            import movingpandas
-    except ImportError:
-        raise MissingExtraError("movingpandas", "bridges") from None
     parts = []
     for number, release in enumerate(releases):
         times = pd.to_datetime(release.clock.ticks, unit="s")

@@ -41,15 +41,9 @@ class _Lazy(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for heading, names in _COMMANDS.items():
-            commands = [self.get_command(ctx, name) for name in names]
+            found = {name: self.get_command(ctx, name) for name in names}
             with formatter.section(heading):
-                formatter.write_dl(
-                    [
-                        (f"{name:<9}", each.get_short_help_str(90))
-                        for name, each in zip(names, commands, strict=True)
-                        if each
-                    ]
-                )
+                formatter.write_dl([(f"{name:<9}", one.get_short_help_str(90)) for name, one in found.items() if one])
 
     def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:  # type: ignore[override]
         run: Any = super().main

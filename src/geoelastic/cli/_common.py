@@ -141,7 +141,10 @@ def geo_command(
             ctx = click.get_current_context()
             ctx.obj = {"progress": sys.stderr.isatty() if progress is None else progress}
             if ctx.obj["progress"]:
-                _say_when_compiling()
+                from .. import _kernels as kernels
+
+                said = "compiling, once on this machine: a quarter of a minute or so"
+                kernels.when_compiling(lambda: click.echo(said, err=True))
             try:
                 result = function(**options)
                 emit(result or {}, as_json=as_json)
@@ -161,17 +164,11 @@ def geo_command(
     return decorate
 
 
-def _say_when_compiling() -> None:
-    from .. import _kernels as kernels
-
-    kernels.when_compiling(lambda: click.echo("compiling, once on this machine: a quarter of a minute or so", err=True))
-
-
 def emit(result: dict[str, Any], *, as_json: bool) -> None:
     """Print a result, as JSON or for people."""
     if as_json:
         shown = _finite({k: v for k, v in result.items() if k != "text"})
-        click.echo(json.dumps(shown, default=lambda value: _finite(_plain(value)), allow_nan=False))
+        click.echo(json.dumps(shown, allow_nan=False))
     elif "text" in result:
         click.echo(_fitted(result["text"]) if sys.stdout.isatty() else result["text"])
     else:
@@ -190,17 +187,18 @@ def _fitted(text: str) -> str:
     return "\n".join(lines)
 
 
-def _plain(value: Any) -> Any:
-    return value.tolist() if hasattr(value, "tolist") else str(value)
-
-
 def _finite(value: Any) -> Any:
-    """The same with null for what JSON has no number for: an infinite distance, the mean of nothing."""
+    """As JSON has it: null for what it has no number for (an infinite distance, the mean of nothing), lists for arrays
+    and words for what it does not know."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
     if isinstance(value, dict):
         return {str(key): _finite(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_finite(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, str | int) else str(value)
 
 
 def show_progress() -> bool:

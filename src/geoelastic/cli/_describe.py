@@ -3,19 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..judge import Claim
     from ..mechanism import ElasticMechanism
     from ..metric import AnyMetric
 
 
 def describe(subject: AnyMetric | ElasticMechanism, path: Path) -> dict[str, Any]:
     """The facts of a metric, or of a mechanism over one; "text" holds them as lines to read."""
-    from ..judge.checkup import checkup
+    from ..judge import checkup, claim_of
     from ..mechanism import ElasticMechanism
 
     metric, output = (subject.metric, subject.output) if isinstance(subject, ElasticMechanism) else (subject, None)
@@ -36,8 +34,8 @@ def describe(subject: AnyMetric | ElasticMechanism, path: Path) -> dict[str, Any
         "certificate": metric.certificate,
         "info": metric.info,
     }
-    claim = _claim(metric, output)
-    if claim is not None:
+    if metric.at_hand:  # of a metric in tiles none is opened
+        claim = claim_of(metric.whole(), output)
         facts |= {"claim": claim.words, "facts": claim.to_dict()}
     facts["sharpened"] = metric.relief is not None
     if metric.relief is not None:
@@ -47,13 +45,6 @@ def describe(subject: AnyMetric | ElasticMechanism, path: Path) -> dict[str, Any
     lines = _lines(facts) + ([] if found is None else found.lines)
     facts["text"] = "\n".join(f"{name:>12}  {value}" for name, value in lines)
     return facts
-
-
-def _claim(metric: AnyMetric, output: str | None) -> Claim | None:
-    """What the metric states; None for a metric in tiles, of which none is opened."""
-    from ..judge import claim_of
-
-    return claim_of(metric.whole(), output) if metric.at_hand else None
 
 
 def _size(path: Path) -> int:
@@ -66,10 +57,12 @@ def _size(path: Path) -> int:
 
 
 def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    from ..judge.checkup import as_stated
+
     lat, lon = facts["center"]
     width, height = facts["size_km"]
     requirement = {name: value for name, value in facts["requirement"].items() if not isinstance(value, list)}
-    certificate = _as_stated(_certificate_lines, facts["certificate"])
+    certificate = as_stated(_certificate_lines, facts["certificate"]) or []
     redrawn = " on a cartogram" if facts["cartogram"] else ""
     lines = [
         ("file", f"{facts['file']} ({facts['bytes'] / 1000:,.0f} kB)"),
@@ -85,10 +78,10 @@ def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
         lines.append(("fences", str(facts["fences"])))
     if "claim" in facts:
         lines.append(("claim", facts["claim"]))
-    lines += _as_stated(account_lines, facts["info"].get("quality", facts["info"]))
+    lines += as_stated(account_lines, facts["info"].get("quality", facts["info"])) or []
     lines += [("certificate" if k == 0 else "", line) for k, line in enumerate(certificate)]
     if "relief" in facts:
-        said = "; ".join(_as_stated(lambda relief: [relief_line(relief)], facts["relief"]))
+        said = as_stated(relief_line, facts["relief"]) or ""
         lines.append(("sharpened", f"for output by {facts['relief']['output']}; {said}"))
     else:
         lines.append(("sharpened", "NO: reports use half of each distance and err about twice as much as they need to"))
@@ -101,14 +94,6 @@ def verdict_lines(found: dict[str, Any]) -> list[str]:
         return [_proved_line(found)]
     relief = [relief_line(found["relief"])] if "relief" in found else []
     return [found["claim"], *_certificate_lines(found | {"ok": not found["faults"]}), *relief]
-
-
-def _as_stated(lines: Callable[[Any], list[Any]], said: Any) -> list[Any]:
-    """Lines of what a file says about itself, which may be anything."""
-    try:
-        return lines(said)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError):
-        return []
 
 
 def _figure(value: float | None, digits: int) -> str:

@@ -72,13 +72,10 @@ def _listed(names: tuple[str, ...], docs: str, again: bool) -> dict[str, Any]:
 
     found = plan(names, docs=docs if Path(docs).is_dir() else None, again=again)
     known = [one.cpu_s for one in found if one.cpu_s is not None and not one.done]
-    lines = [
-        f"{one.name:<12} {'recorded today' if one.done else _seconds(one.cpu_s):>14}  {one.title}" for one in found
-    ]
+    lines = []
+    for one in found:
+        took = "recorded today" if one.done else "?" if one.cpu_s is None else f"{one.cpu_s:,.0f} s"
+        lines.append(f"{one.name:<12} {took:>14}  {one.title}")
     unknown = sum(one.cpu_s is None and not one.done for one in found)
     lines.append(f"{sum(known) / 60:.0f} min of processor time, and {unknown} that were not recorded yet")
     return {"names": [one.name for one in found], "cpu_s": sum(known), "text": "\n".join(lines)}
-
-
-def _seconds(cpu_s: float | None) -> str:
-    return "?" if cpu_s is None else f"{cpu_s:,.0f} s"

@@ -62,19 +62,13 @@ def _describe(quality: Quality, output: Path) -> dict[str, Any]:
         "most_in_a_cell": float(quality.cells.max()),
         "info": info,
     }
-    facts["text"] = "\n".join(f"{name:>12}  {text}" for name, text in _lines(facts, info))
-    return facts
-
-
-def _lines(facts: dict[str, Any], info: dict[str, Any]) -> list[tuple[str, str]]:
-    rows, cols = facts["cells"]
-    lat, lon = facts["center"]
-    km = facts["cell_m"] / 1000
-    return [
-        ("area", f"{cols * km:g} x {rows * km:g} km around {lat:.5f}, {lon:.5f}"),
-        ("", f"{rows} x {cols} cells of {facts['cell_m']:g} m"),
+    (lat, lon), km = facts["center"], grid.cell_m / 1000
+    lines = [
+        ("area", f"{grid.cols * km:g} x {grid.rows * km:g} km around {lat:.5f}, {lon:.5f}"),
+        ("", f"{grid.rows} x {grid.cols} cells of {grid.cell_m:g} m"),
         ("quality", f"{facts['quality']:,.1f} in {facts['cells_with_quality']:,} cells"),
         ("", f"at most {facts['most_in_a_cell']:,.1f} in a cell"),
         *account_lines(info),
         ("written", f"{facts['output']} ({facts['bytes'] / 1000:,.0f} kB)"),
     ]
+    return facts | {"text": "\n".join(f"{name:>12}  {text}" for name, text in lines)}

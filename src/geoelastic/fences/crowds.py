@@ -66,14 +66,8 @@ def metric_crowd(metric: OnMap, amount: float = 4.0, *, margin_m: float = 300) -
     require_able("metric", metric, "mass", "a metric (ge.load reads one from a file)")
     cells = (np.asarray(metric.mass) / metric.locations.area_cells)[metric.locations.owner]
     # mass is a + b q: where it is twice the least of the map there is something
-    return Crowd(
-        metric.grid,
-        cells,
-        amount,
-        "units of mass",
-        margin_m,
-        _regions(metric.grid, cells, cells > 2 * cells.min(), amount),
-    )
+    regions = _regions(metric.grid, cells, cells > 2 * cells.min(), amount)
+    return Crowd(metric.grid, cells, amount, "units of mass", margin_m, regions)
 
 
 def osm_crowd(

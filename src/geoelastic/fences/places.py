@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import numpy as np
 
 from ..arrays import FloatArray
-from ..errors import InputError, MissingExtraError, require_count, require_positive
+from ..errors import InputError, import_extra, require_count, require_positive
 from ..sources.traces import EARTH_RADIUS_M, Trace, haversine_m
 
 #: Local hours. Sun time may be two hours off the clock, so both windows keep away from the hours at which people move.
@@ -93,12 +93,11 @@ def find_places(trace: Trace, *, timezone: str | None = None, reach_m: float = 1
 
 def _clusters(stays: Sequence[Stay], days: Sequence[int], reach_m: float, min_days: int) -> list[list[Stay]]:
     """Stays with at least `min_days` days of stays around, and what is within reach of them."""
-    try:
-        from sklearn.cluster import DBSCAN
-    except ImportError as error:
-        raise MissingExtraError("scikit-learn", "traces") from error
+    cluster = import_extra("sklearn.cluster", "traces", package="scikit-learn")
     radians = np.radians([(stay.lat, stay.lon) for stay in stays])
-    model = DBSCAN(eps=reach_m / EARTH_RADIUS_M, min_samples=min_days, metric="haversine", algorithm="ball_tree")
+    model = cluster.DBSCAN(
+        eps=reach_m / EARTH_RADIUS_M, min_samples=min_days, metric="haversine", algorithm="ball_tree"
+    )
     labels = model.fit_predict(radians, sample_weight=days)
     return [
         [stay for stay, label in zip(stays, labels, strict=True) if label == k]
@@ -109,12 +108,11 @@ def _clusters(stays: Sequence[Stay], days: Sequence[int], reach_m: float, min_da
 def _place(stays: Sequence[Stay], timezone: str | None) -> Place:
     weight = np.array([min(stay.hours, _MAX_WEIGHT_HOURS) for stay in stays])
     lat, lon = np.array([stay.lat for stay in stays]), np.array([stay.lon for stay in stays])
-    turned = (lon - lon[0] + 540) % 360 - 180
     clock = local_clock(timezone, float(lon[0]))
     return Place(
         label="place",
         lat=weighted_median(lat, weight),
-        lon=float((lon[0] + weighted_median(turned, weight) + 540) % 360 - 180),
+        lon=_median_lon(lon, weight),
         days=len({day for stay in stays for day in _days(stay, clock)}),
         nights=len(_windows(stays, clock, _NIGHT, weekdays=False)),
         workdays=len(_windows(stays, clock, _WORK, weekdays=True)),

@@ -16,7 +16,6 @@ cores, so a fence, once drawn, has to be kept.
 from __future__ import annotations
 
 import math
-import secrets
 from typing import Protocol
 
 import numpy as np
@@ -24,6 +23,7 @@ from scipy.ndimage import distance_transform_edt, label
 
 from ..arrays import BoolArray, FloatArray, IntArray
 from ..errors import MassError, OutsideError
+from ..randomness import SystemRandom
 from .crowds import Crowd
 
 #: Cuts tried for one with two well-shaped sides; then the best of them is taken.
@@ -42,20 +42,13 @@ class RandomBelow(Protocol):
     def below(self, n: int) -> int: ...
 
 
-class _System:
-    """The operating system's randomness."""
-
-    def below(self, n: int) -> int:
-        return secrets.randbelow(n)
-
-
 def random_core(crowd: Crowd, lat: float, lon: float, *, rng: RandomBelow | None = None) -> BoolArray:
     """The cells of the core of a fence around a place, drawn by random halving.
 
     Raises `OutsideError` if the place is not on the map and `MassError` if its region does not hold the amount.
     Randomness is the operating system's unless `rng` is given.
     """
-    grid, draws = crowd.grid, _System() if rng is None else rng
+    grid, draws = crowd.grid, SystemRandom() if rng is None else rng
     home = int(np.ravel_multi_index(grid.locate(lat, lon), grid.shape))
     region = crowd.regions.ravel()
     if region[home] == 0:

@@ -141,8 +141,12 @@ def fences_to_cells(grid: Grid, fences: Any, *, units: IntArray | None = None, l
         return np.zeros(grid.shape, dtype=np.int32)
     from scipy.ndimage import binary_dilation  # slow to load, and most maps have no fence
 
-    masks = [_mask(grid, fence, f"fence {k}" if len(shapes) > 1 else "the fence") for k, fence in enumerate(shapes, 1)]
-    if masks and units is not None:
+    masks = []
+    for k, fence in enumerate(shapes, 1):
+        mask = np.zeros(grid.shape, dtype=bool)
+        mask[shape_cells(grid, fence, f"fence {k}" if len(shapes) > 1 else "the fence")] = True
+        masks.append(mask)
+    if units is not None:
         masks += _pockets(np.logical_or.reduce(masks), units, least)
     cells = np.zeros(grid.shape, dtype=np.int32)
     for number, mask in enumerate(masks, 1):
@@ -150,7 +154,7 @@ def fences_to_cells(grid: Grid, fences: Any, *, units: IntArray | None = None, l
         cells[mask] = number
         for other in touched[touched > 0]:
             cells[cells == other] = number
-    if masks and np.all(cells > 0):
+    if np.all(cells > 0):
         raise InputError("fences must leave some of the map outside, got fences that cover every cell")
     return _renumbered(cells, masks)
 
@@ -181,13 +185,6 @@ def _renumbered(cells: IndexArray, masks: list[BoolArray]) -> IndexArray:
         table[old] = new
     numbered: IndexArray = table[cells]
     return read_only(numbered)
-
-
-def _mask(grid: Grid, fence: Any, name: str) -> BoolArray:
-    """The cells of one fence."""
-    mask = np.zeros(grid.shape, dtype=bool)
-    mask[shape_cells(grid, fence, name)] = True
-    return mask
 
 
 def shape_cells(grid: Grid, fence: Any, name: str = "the fence") -> tuple[IntArray, IntArray]:

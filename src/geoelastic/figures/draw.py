@@ -16,7 +16,7 @@ import numpy as np
 
 from ..arrays import FloatArray
 from ..context import Context, Name
-from ..errors import MissingExtraError
+from ..errors import import_extra
 from .picture import Picture, edges_of
 
 #: One sequential map for every quantity: even in lightness, legible in grey and to the colour-blind.
@@ -31,11 +31,8 @@ _DPI = 110
 
 def new_figure(width: float, height: float) -> Any:
     """An empty figure of so many inches, in the house style."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("matplotlib", "plot") from None
-    return Figure(figsize=(width, height), dpi=_DPI, facecolor=_PAPER, layout="constrained")
+    figure = import_extra("matplotlib.figure", "plot")
+    return figure.Figure(figsize=(width, height), dpi=_DPI, facecolor=_PAPER, layout="constrained")
 
 
 def to_png(figure: Any) -> bytes:
@@ -173,9 +170,9 @@ def _write_names(axes: Any, context: Context) -> None:
     metres = (east - west) / (axes.figure.get_figwidth() * 72 * 0.8)  # of a point
     taken: list[tuple[float, float, float, float]] = []
     for name in context.names:
-        box = _box(name, metres)
-        inside = box[0] >= west and box[1] >= south and box[2] <= east and box[3] <= north
-        if inside and len(taken) < _MOST and not any(_overlap(box, other) for other in taken):
+        w, s, e, n = box = _box(name, metres)
+        inside = w >= west and s >= south and e <= east and n <= north
+        if inside and len(taken) < _MOST and not any(w < t[2] and t[0] < e and s < t[3] and t[1] < n for t in taken):
             taken.append(box)
             axes.text(
                 name.x, name.y, name.text, fontsize=_SIZES[name.rank], color="#1b1f24", ha="center", va="center",
@@ -188,10 +185,6 @@ def _box(name: Name, metres: float) -> tuple[float, float, float, float]:
     high = 1.6 * _SIZES[name.rank] * metres
     wide = _LETTER * _SIZES[name.rank] * len(name.text) * metres
     return name.x - wide / 2, name.y - high / 2, name.x + wide / 2, name.y + high / 2
-
-
-def _overlap(a: tuple[float, float, float, float], b: tuple[float, float, float, float]) -> bool:
-    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
 
 
 _COLOURS = ("#d1495b", "#2e6f9e", "#66a182", "#8d6a9f")

@@ -97,7 +97,8 @@ def cartogram_map(metric: AnyMetric) -> Picture:
     cells = np.column_stack([col.ravel(), row.ravel()]) + 0.5
     nearest = cKDTree(metric.place / UNITS).query(cells, workers=-1)[1].reshape(metric.grid.shape)
     density = (metric.mass / metric.locations.area_cells)[nearest] / (metric.grid.cell_m / 100) ** 2
-    moved = float(np.median(np.linalg.norm(metric.place / UNITS * metric.grid.cell_m - _from_corner(metric), axis=1)))
+    from_corner = metric.xy + np.array(metric.grid.shape[::-1]) / 2 * metric.grid.cell_m
+    moved = float(np.median(np.linalg.norm(metric.place / UNITS * metric.grid.cell_m - from_corner, axis=1)))
     return Picture(
         metric.grid, np.where(density > 0, density, np.nan), "The map redrawn for even crowds",
         "mass per hectare on the ground", log=True, note=f"half of the locations moved {moved:,.0f} m or more",
@@ -193,13 +194,6 @@ def _mass_per_hectare(metric: AnyMetric) -> FloatArray:
     per_cell = metric.mass / metric.locations.area_cells
     density: FloatArray = per_cell[metric.locations.owner] / (metric.grid.cell_m / 100) ** 2
     return density
-
-
-def _from_corner(metric: AnyMetric) -> FloatArray:
-    """Centres in metres from the south-west corner of the map."""
-    rows, cols = metric.grid.shape
-    from_corner: FloatArray = metric.xy + np.array([cols, rows]) / 2 * metric.grid.cell_m
-    return from_corner
 
 
 def _grey(metric: AnyMetric) -> FloatArray:

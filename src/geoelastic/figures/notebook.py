@@ -11,8 +11,9 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
+import shapely
 
-from ..errors import InputError, MissingExtraError
+from ..errors import InputError, import_extra
 from ..locations import Grid
 from ..mass import Mass
 from ..metric import AnyMetric, Metric
@@ -95,11 +96,7 @@ def _picture(thing: Any, kind: str | None, options: dict[str, Any]) -> Picture:
 
 def to_geodataframe(thing: Any) -> Any:
     """One row per location of a metric, or a cell of a quality or a mass that has something in it."""
-    try:
-        import geopandas
-        import shapely
-    except ImportError:
-        raise MissingExtraError("geopandas", "geo") from None
+    geopandas = import_extra("geopandas", "geo")
     grid: Grid = thing.grid
     row: Any
     col: Any

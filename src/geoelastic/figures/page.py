@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import FloatArray
-from ..errors import MissingExtraError
+from ..errors import import_extra
 from ..metric import AnyMetric
 from .draw import COLOURS
 from .picture import Picture, edges_of
@@ -41,6 +41,7 @@ _LATTICE = 33
 def picture_page(picture: Picture) -> str:
     """A picture that can be dragged, zoomed and pointed at: value and coordinates of the cell under the pointer."""
     low, high = picture.limits()
+    colours = import_extra("matplotlib", "plot").colormaps[COLOURS]
     data = {
         "rows": picture.grid.rows,
         "cols": picture.grid.cols,
@@ -54,7 +55,7 @@ def picture_page(picture: Picture) -> str:
         "lattice": _lattice(picture),
         "cells": _packed(_quantised(picture.cells, low, high, log=picture.log)),
         "backdrop": None if picture.backdrop is None else _packed(_quantised(picture.backdrop, 0, 1, log=False)),
-        "colours": _colours(),
+        "colours": np.rint(255 * colours(np.arange(256))[:, :3]).astype(int).tolist(),
         "edges": [np.round(edges_of(region, picture.grid), 1).tolist() for region in picture.regions],
         "context": None if picture.context is None else picture.context.to_dict(),
         "marks": [
@@ -105,15 +106,6 @@ def _lattice(picture: Picture) -> dict[str, Any]:
     lat, lon = grid.area.to_latlon(*np.meshgrid(x, y))
     lon = grid.area.lon + (lon - grid.area.lon + 540) % 360 - 180
     return {"side": _LATTICE, "lat": np.round(lat, 6).ravel().tolist(), "lon": np.round(lon, 6).ravel().tolist()}
-
-
-def _colours() -> list[list[int]]:
-    try:
-        from matplotlib import colormaps
-    except ImportError:
-        raise MissingExtraError("matplotlib", "plot") from None
-    table: list[list[int]] = np.rint(255 * colormaps[COLOURS](np.arange(256))[:, :3]).astype(int).tolist()
-    return table
 
 
 def report_page(title: str, sections: Sequence[tuple[str, str, bytes | None]], *, footer: str = "") -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..accounts.accounting import DELTA, HALF, best_costs, level_within
+from ..accounts.accounting import HALF, best_costs, level_within
 from ..accounts.ledger import Ledger
 from ..errors import InputError, require_choice, require_positive
 from ..mass.mass import disc_sums
@@ -73,20 +73,29 @@ def busiest_place(metric: AnyMetric, *, radius_m: float = 500) -> int:
     return int(owner.ravel()[int(np.argmax(around))])
 
 
-def ledger_map(
-    metric: AnyMetric, i: int, *, reports: int, budget: float, delta: float = DELTA, exponent: float = HALF
-) -> tuple[Picture, dict[str, Any]]:
-    """The cost of telling location `i` from every other place after `reports` reports, where it is within `budget`.
+def ledger_map_request(
+    file: str, at: tuple[float, float], output: str, *, reports: int | None, ledger: str | None, user: str,
+    level: float, delta: float,
+) -> dict[str, Any]:  # fmt: skip
+    """Draw the cost of telling a place on the map in a file from every other after so many reports, or those that a
+    ledger has counted, where it is within `level`.
 
-    The outline shows the same for a single report. Also returns the figures: the distance that still is within the
-    budget, and the number of places, the area and the mass inside.
+    The outline shows the same for a single report. Returns the figures: the distance that still is within the budget,
+    and the number of places, the area and the mass inside.
     """
-    budget = require_positive("budget", budget)
+    require_picture_path(output)
+    if (reports is None) == (ledger is None):
+        raise InputError("give either --reports or --ledger")
+    metric, exponent = load(file), HALF
+    if ledger is not None:
+        account = account_of(Ledger.load(ledger), metric, user)
+        reports, exponent = account.fresh, account.exponent
+    i, reports, budget = metric.locate_secret(*at), reports or 0, require_positive("budget", level)
     reach = level_within(budget, reports, delta=delta, exponent=exponent)
-    level = metric.distances_from(i)
-    cost = best_costs(level, reports, delta=delta, exponent=exponent)
-    within = (level <= reach) & np.isfinite(level)
-    first = level <= level_within(budget, 1, delta=delta, exponent=exponent)
+    away = metric.distances_from(i)
+    cost = best_costs(away, reports, delta=delta, exponent=exponent)
+    within = (away <= reach) & np.isfinite(away)
+    first = away <= level_within(budget, 1, delta=delta, exponent=exponent)
     owner, hectare = metric.locations.owner, (metric.grid.cell_m / 100) ** 2
     figures = {
         "reports": reports,
@@ -109,24 +118,6 @@ def ledger_map(
         high=budget,
         regions=(within[owner], first[owner]),
         note=note,
-    )
-    return picture, figures
-
-
-def ledger_map_request(
-    file: str, at: tuple[float, float], output: str, *, reports: int | None, ledger: str | None, user: str,
-    level: float, delta: float,
-) -> dict[str, Any]:  # fmt: skip
-    """The picture around a place on the map in a file, of so many reports or of those that a ledger has counted."""
-    require_picture_path(output)
-    if (reports is None) == (ledger is None):
-        raise InputError("give either --reports or --ledger")
-    metric, exponent = load(file), HALF
-    if ledger is not None:
-        account = account_of(Ledger.load(ledger), metric, user)
-        reports, exponent = account.fresh, account.exponent
-    picture, figures = ledger_map(
-        metric, metric.locate_secret(*at), reports=reports or 0, budget=level, delta=delta, exponent=exponent
     )
     save_picture(picture, output)
     return {**figures, "output": output, "text": f"{picture.title}: {picture.note}\n{output}"}

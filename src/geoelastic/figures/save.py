@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import InputError, MissingExtraError
+from ..errors import InputError, import_extra
 from ..store import require_writable, write_bytes, writing
 from .draw import picture_png
 from .page import picture_page
@@ -40,17 +40,13 @@ def save_picture(picture: Picture, path: str | os.PathLike[str]) -> None:
 
 def write_geotiff(picture: Picture, path: str | os.PathLike[str]) -> None:
     """One band of 32-bit floats, north up, nothing = NaN, in the area's own plane of metres."""
-    try:
-        import rasterio
-        from rasterio import Affine
-    except ImportError:
-        raise MissingExtraError("rasterio", "raster") from None
+    rasterio = import_extra("rasterio", "raster")
     grid = picture.grid
     west, north = -grid.cols * grid.cell_m / 2, grid.rows * grid.cell_m / 2
     profile = {
         "driver": "GTiff", "height": grid.rows, "width": grid.cols, "count": 1, "dtype": "float32", "nodata": np.nan,
         "crs": rasterio.CRS.from_wkt(grid.area.crs.to_wkt()),
-        "transform": Affine(grid.cell_m, 0, west, 0, -grid.cell_m, north),
+        "transform": rasterio.Affine(grid.cell_m, 0, west, 0, -grid.cell_m, north),
         "compress": "deflate", "predictor": 3, "tiled": True,
     }  # fmt: skip
     with writing(path) as temporary, rasterio.open(temporary, "w", **profile) as target:

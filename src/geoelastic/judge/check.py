@@ -181,13 +181,3 @@ def proved_check(subject: AnyMetric | ElasticMechanism) -> dict[str, Any]:
         raise CheckError(f"the proved checker gave up: {done.stderr.strip() or f'exit {done.returncode}'}")
     said: dict[str, Any] = json.loads(done.stdout)
     return said | {"ok": said["ok"] is True and done.returncode == 0}
-
-
-def verified_parts(certificate: dict[str, Any]) -> dict[str, bool]:
-    """A certificate of `verify` in the checker's words, to compare the two."""
-    fences = certificate["fences"]
-    return {
-        "graph": fences["leaking_edges"] == 0 and fences["not_closed"] == 0,
-        "requirement": certificate["violations"] == 0,
-        "reports": "relief" not in certificate or bool(certificate["relief"]["ok"]),
-    }

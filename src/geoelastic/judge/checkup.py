@@ -173,16 +173,17 @@ def examine(path: str | os.PathLike[str], *, today: dt.date | None = None) -> di
     metric: AnyMetric = subject.metric if isinstance(subject, ElasticMechanism) else subject
     quality = metric.info.get("quality", metric.info)
     quality = quality if isinstance(quality, dict) else {}
-    day = today or dt.date.today()
+    oldest = as_stated(_oldest, quality)
+    years = 0.0 if oldest is None else ((today or dt.date.today()) - oldest).days / 365.25
     found = checkup(subject)
     lat, lon = metric.grid.area.middle
     km = [side * metric.grid.cell_m / 1000 for side in (metric.grid.cols, metric.grid.rows)]
     said: dict[str, Any] = {
         "area": f"{km[0]:g} x {km[1]:g} km around {lat:.5f}, {lon:.5f}",
-        "strays": _said(_strays, quality),
-        "recipe": _said(_recipe, quality),
-        "data": _said(lambda stated: _data(stated, day), quality),
-        "fences": _fences(int(metric.totals["fences"])),
+        "strays": as_stated(_strays, quality),
+        "recipe": as_stated(_recipe, quality),
+        "data": "of a date that the file does not state" if oldest is None else f"of {oldest}, {_age(round(years))}",
+        "fences": str(metric.totals["fences"] or "none"),
         "sharpened": "yes" if metric.relief is not None else "no",
     }
     lines = [(name, text) for name, text in said.items() if text]
@@ -191,7 +192,7 @@ def examine(path: str | os.PathLike[str], *, today: dt.date | None = None) -> di
         lines.append(("reports", "not looked at: there is nobody on the map"))
     else:
         lines += [line for line in found.lines if line[0] not in ("next", "")]
-    if (_said(lambda stated: _years(stated, day), quality) or 0.0) > _OLD_YEARS:
+    if years > _OLD_YEARS:
         todo.append("build it again from newer data")
     if not metric.totals["fences"]:
         todo.append("fence off home and work, where one is night after night: 'geoelastic fence'")
@@ -205,10 +206,10 @@ def examine(path: str | os.PathLike[str], *, today: dt.date | None = None) -> di
     }
 
 
-def _said(reader: Callable[[dict[str, Any]], Any], quality: dict[str, Any]) -> Any:
-    """What a file says about itself, which may be anything."""
+def as_stated(reader: Callable[[Any], Any], stated: Any) -> Any:
+    """What is read of what a file says about itself, which may be anything; None if it cannot be."""
     try:
-        return reader(quality)
+        return reader(stated)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError):
         return None
 
@@ -239,18 +240,5 @@ def _oldest(quality: dict[str, Any]) -> dt.date | None:
     return min(days, default=None)
 
 
-def _years(quality: dict[str, Any], day: dt.date) -> float:
-    oldest = _oldest(quality)
-    return 0.0 if oldest is None else (day - oldest).days / 365.25
-
-
-def _data(quality: dict[str, Any], day: dt.date) -> str:
-    oldest, years = _oldest(quality), round(_years(quality, day))
-    if oldest is None:
-        return "of a date that the file does not state"
-    age = f"{years} years old" if years > 1 else "a year old" if years == 1 else "less than a year old"
-    return f"of {oldest}, {age}"
-
-
-def _fences(number: int) -> str:
-    return "none" if number == 0 else "1" if number == 1 else str(number)
+def _age(years: int) -> str:
+    return f"{years} years old" if years > 1 else "a year old" if years == 1 else "less than a year old"

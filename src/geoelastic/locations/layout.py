@@ -159,11 +159,8 @@ def _pool(array: npt.NDArray[Any], how: str, fill: Any) -> npt.NDArray[Any]:
 def _around(settled: BoolArray) -> BoolArray:
     """True where a block and its eight neighbours are settled; what lies beyond the grid counts as settled."""
     padded = np.pad(settled, 1, constant_values=True)
-    result = np.ones_like(settled)
-    for dr in range(3):
-        for dc in range(3):
-            result &= padded[dr : dr + settled.shape[0], dc : dc + settled.shape[1]]
-    return result
+    rows = padded[:-2] & padded[1:-1] & padded[2:]
+    return rows[:, :-2] & rows[:, 1:-1] & rows[:, 2:]
 
 
 def _leaves(grid: Grid, levels: list[BoolArray]) -> Locations:
@@ -216,9 +213,8 @@ def split(locations: Locations, cells: npt.NDArray[Any]) -> tuple[Locations, Int
     if locations.kind == "uniform":
         return locations, parent
     order = np.argsort(_morton(row, col), kind="stable")
-    return Locations(locations.grid, "adaptive", *(part[order].astype(np.int32) for part in (row, col, size))), parent[
-        order
-    ]
+    squares = (part[order].astype(np.int32) for part in (row, col, size))
+    return Locations(locations.grid, "adaptive", *squares), parent[order]
 
 
 def _ranges(

@@ -138,19 +138,12 @@ def disc_sums(cells: FloatArray, radius_cells: float) -> FloatArray:
     sums = np.zeros((rows, cols))
     columns = np.arange(cols)
     for dr in range(-min(reach, rows - 1), min(reach, rows - 1) + 1):
-        half = _half_width(dr, radius_cells)
+        # by the same comparison that `Grid.disc_size` makes
+        half = max(k for k in range(reach + 1) if dr * dr + k * k <= radius_cells**2)
         low, high = np.maximum(columns - half, 0), np.minimum(columns + half + 1, cols)
         source = totals[max(dr, 0) : rows + min(dr, 0)]
         sums[max(-dr, 0) : rows + min(-dr, 0)] += source[:, high] - source[:, low]
     return sums
-
-
-def _half_width(dr: int, radius_cells: float) -> int:
-    """Largest k with dr² + k² <= radius², by the same comparison that `Grid.disc_size` makes."""
-    k = int(radius_cells)
-    while k > 0 and not dr * dr + k * k <= radius_cells**2:
-        k -= 1
-    return k
 
 
 WHERE_QUALITY_IS = "where quality is"
@@ -202,12 +195,8 @@ def _disc(grid: Grid, disc: tuple[float, float, float]) -> tuple[BoolArray, dict
     radius_m = require_positive("radius_m", disc[2])
     x0, y0 = grid.area.to_xy(lat, lon)
     x, y = grid.cell_to_xy(np.arange(grid.rows)[:, None], np.arange(grid.cols)[None, :])
-    return (x - x0) ** 2 + (y - y0) ** 2 <= radius_m**2, {
-        "choice": "disc",
-        "lat": lat,
-        "lon": lon,
-        "radius_m": radius_m,
-    }
+    statement = {"choice": "disc", "lat": lat, "lon": lon, "radius_m": radius_m}
+    return (x - x0) ** 2 + (y - y0) ** 2 <= radius_m**2, statement
 
 
 def _polygon(grid: Grid, polygon: BaseGeometry | Mapping[str, Any]) -> tuple[BoolArray, dict[str, Any]]:

@@ -41,6 +41,8 @@ class Requirement:
     kind: ClassVar[str]
     #: What its plain data has besides its kind.
     entries: ClassVar[tuple[str, ...]]
+    #: What it asks for within a level l, in plain words, with its entries in braces.
+    asks: ClassVar[str]
     #: (l / l_star)^power, for checkers that know requirements by this; 0 for others.
     power: ClassVar[int] = 0
 
@@ -92,10 +94,11 @@ class Requirement:
         """What plain data from a stranger asks for at `l_top`; a `FileError` if it cannot be a requirement."""
         raise AssertionError("a requirement defines mass_stated()")
 
-    @staticmethod
-    def words(data: dict[str, Any]) -> str:
+    @classmethod
+    def words(cls, data: dict[str, Any]) -> str:
         """What its plain data asks for within a level l, in plain words."""
-        raise AssertionError("a requirement defines words()")
+        named = [name for name in cls.entries if f"{{{name}}}" in cls.asks]
+        return cls.asks.format(**{name: four_digits(data[name]) for name in named})
 
 
 @lru_cache(maxsize=8)
@@ -128,21 +131,13 @@ class _PowerOfLevel(Requirement):
 class Quadratic(_PowerOfLevel):
     """req(l) = (l / l_star)^2, the paper's requirement: one unit of mass within l_star."""
 
-    kind, power = "quadratic", 2
-
-    @staticmethod
-    def words(data: dict[str, Any]) -> str:
-        return f"(l / {four_digits(data['l_star'])})² units of mass"
+    kind, power, asks = "quadratic", 2, "(l / {l_star})² units of mass"
 
 
 class Linear(_PowerOfLevel):
     """req(l) = l / l_star."""
 
-    kind, power = "linear", 1
-
-    @staticmethod
-    def words(data: dict[str, Any]) -> str:
-        return f"l / {four_digits(data['l_star'])} units of mass"
+    kind, power, asks = "linear", 1, "l / {l_star} units of mass"
 
 
 @dataclass(frozen=True)
@@ -151,7 +146,7 @@ class Step(Requirement):
 
     level: float = LN2
     mass: float = 1.0
-    kind, entries = "step", ("level", "mass")
+    kind, entries, asks = "step", ("level", "mass"), "{mass} units of mass from l = {level} on"
 
     def __post_init__(self) -> None:
         require_nonnegative("level", self.level)
@@ -165,10 +160,6 @@ class Step(Requirement):
         schema.number(data["level"], "level of the requirement", 0, l_top)
         return schema.number(data["mass"], "mass of the requirement", 0, MOST_ASKED)
 
-    @staticmethod
-    def words(data: dict[str, Any]) -> str:
-        return f"{four_digits(data['mass'])} units of mass from l = {four_digits(data['level'])} on"
-
 
 @dataclass(frozen=True)
 class Custom(Requirement):
@@ -176,7 +167,7 @@ class Custom(Requirement):
 
     function: Callable[[float], float]
     name: str = "custom"
-    kind, entries = "custom", ("name", "levels", "masses")
+    kind, entries, asks = "custom", ("name", "levels", "masses"), "as much mass as its table says"
 
     def mass_at(self, level: float) -> float:
         return float(self.function(level))
@@ -203,10 +194,6 @@ class Custom(Requirement):
         if len(levels) != len(masses) or not rising or levels[-1] < l_top:
             raise FileError("'levels' and 'masses' of the requirement must rise together, up to 'l_top'")
         return float(next(mass for level, mass in zip(levels, masses, strict=True) if level >= l_top))
-
-    @staticmethod
-    def words(data: dict[str, Any]) -> str:
-        return "as much mass as its table says"
 
 
 #: Every requirement by its name in files and commands: one that is added here is read, written, checked and said.

@@ -29,7 +29,7 @@ import numpy.typing as npt
 
 from ..arrays import FloatArray, IntArray
 from ..errors import FileError, InputError, require_able
-from ..randomness import RandomSource, uniform_below
+from ..randomness import BytesToNumbers, RandomSource
 from ..store.atomic import write_bytes
 from .elastic import ElasticMechanism, OverElastic
 
@@ -38,10 +38,8 @@ _TAG_BYTES = 12
 _HEADER = "geoelastic-key-1 "
 
 
-class KeyedRandom:
+class KeyedRandom(BytesToNumbers):
     """Bytes that look random to all but the holder of the key: HMAC-SHA-256 in counter mode under a derived key."""
-
-    seeded = False
 
     def __init__(self, key: bytes, context: bytes) -> None:
         self._key, self._counter, self._pool = hmac.digest(key, context, "sha256"), 0, b""
@@ -52,10 +50,6 @@ class KeyedRandom:
             self._counter += 1
         given, self._pool = self._pool[:n], self._pool[n:]
         return given
-
-    def below(self, n: int) -> int:
-        """A whole number drawn uniformly from [0, n)."""
-        return uniform_below(self, n)
 
 
 @dataclass(frozen=True, eq=False)

@@ -156,7 +156,8 @@ class Search:
         """Normalisers that the heights lead to, at every location (or `only` these)."""
         graph = lowered(self._metric.graph, self.stored(state))
         order = self._order if only is None else self._order[only[self._order]]
-        share = _Share(bar, self._passed, bound**2, note)
+        begun = self._passed
+        share = Bar(lambda completed, **told: bar.update(begun + bound**2 * completed, note=told["note"] or note))
         self._passed += bound**2 * order.size
         return totals_within(
             graph, self._measure, order, bound, tail=bound >= CERTIFY, workers=self._workers, bar=share
@@ -223,16 +224,6 @@ class Search:
         guess = self.estimate(totals)
         held = low[over] + np.abs(guess[tail[over]] - guess[tip[over]]) <= weight[over]
         return over if held.all() else over[:0]
-
-
-class _Share:
-    """A bar for a part of the work, whose steps count `each`."""
-
-    def __init__(self, bar: Bar, begun: float, each: float, note: str) -> None:
-        self._bar, self._begun, self._each, self._note = bar, begun, each, note
-
-    def update(self, done: float, *, note: str = "") -> None:
-        self._bar.update(self._begun + self._each * done, note=note or self._note)
 
 
 def _used(edges: Any, totals: Totals) -> FloatArray:

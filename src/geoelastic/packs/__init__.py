@@ -2,8 +2,7 @@
 """Packs: a folder of regions for any web server, from which devices take whole maps and check them by themselves."""
 
 from .catalogue import CATALOGUE, Catalogue, Region, parse_catalogue, read_catalogue
-from .check_pack import check_pack
-from .make import district_side_km, districts, make_pack
+from .make import check_pack, district_side_km, districts, make_pack
 
 __all__ = [
     "CATALOGUE", "Catalogue", "Region", "check_pack", "district_side_km", "districts", "make_pack", "parse_catalogue",

@@ -67,10 +67,6 @@ class Region:
         """The names of its files."""
         return (self.file,) if self.context is None else (self.file, self.context.file)
 
-    def as_dict(self) -> dict[str, Any]:
-        """As the catalogue says it."""
-        return asdict(self)
-
 
 @dataclass(frozen=True)
 class Catalogue:
@@ -83,7 +79,7 @@ class Catalogue:
     def content(self) -> bytes:
         """The catalogue as the bytes of its file; the same for the same regions."""
         whole = {"format": FORMAT, "version": VERSION, "name": self.name, "every_days": self.every_days}
-        lines = ",\n".join(json.dumps(region.as_dict(), ensure_ascii=False) for region in self.regions)
+        lines = ",\n".join(json.dumps(asdict(region), ensure_ascii=False) for region in self.regions)
         return f'{json.dumps(whole, ensure_ascii=False)[:-1]}, "regions": [\n{lines}\n]}}\n'.encode()
 
     def save(self, folder: str | os.PathLike[str]) -> None:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make a pack, or bring one up to date: every region sharpened, written once, verified from its bytes.
+"""Make a pack, or bring one up to date: every region sharpened, written once, verified from its bytes. `check_pack`
+checks one: every file against the catalogue, every map from scratch.
 
 Files come first, then the catalogue that names them, then files that no catalogue names any more go: whoever reads the
 folder at any moment finds what the catalogue says.
@@ -17,7 +18,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ from ..figures.picture import credit_of
 from ..judge import README, verify
 from ..mechanism import ElasticMechanism
 from ..mechanism.geox_mechanism import load_mechanism, mechanism_bytes
-from ..metric import AnyMetric
+from ..metric import AnyMetric, Metric
 from ..metric.extract import extract
 from ..metric.geox_file import is_portable
 from ..metric.sharpen import sharpened
@@ -97,7 +98,7 @@ def make_pack(
             path.unlink()
     changed = [r.id for r in made if before.get(r.id) is None or before[r.id].files != r.files]
     return {
-        "pack": str(target), "regions": [region.as_dict() for region in made], "changed": changed, "left_out": left_out,
+        "pack": str(target), "regions": [asdict(region) for region in made], "changed": changed, "left_out": left_out,
         "bytes": sum(region.bytes for region in made),
         "fences": {Path(file).name: n for file in maps if (n := _metric(file).totals["fences"])},
     }  # fmt: skip
@@ -148,10 +149,8 @@ def _before(folder: Path) -> dict[str, Region]:
 
 
 def _region(cut: _Cut, folder: Path, before: Region | None, licence: str | None, today: dt.date) -> Region:
-    content = _content(cut)
-    seal = digest(content)
-    path = folder / file_name(cut.id, seal)
-    _write(path, content, seal)
+    written = _write(folder, cut.id, _content(cut), "geox")
+    path = folder / written.file
     try:
         mechanism = load_mechanism(path)
         found = verify(mechanism, require=README)
@@ -164,19 +163,23 @@ def _region(cut: _Cut, folder: Path, before: Region | None, licence: str | None,
         raise
     metric = mechanism.metric.whole()
     context = _drawing(cut, folder)
-    same = before is not None and (before.sha256, before.context) == (seal, context)
+    same = before is not None and (before.sha256, before.context) == (written.sha256, context)
     return Region(
         id=cut.id, name=cut.name, part_of=cut.part_of, outline=_outline(metric.grid.area),
         km=(metric.grid.area.width_m / 1000, metric.grid.area.height_m / 1000), locations=metric.n,
-        secrets=int(metric.secret.sum()), file=path.name, bytes=len(content), sha256=seal,
+        secrets=int(metric.secret.sum()), file=written.file, bytes=written.bytes, sha256=written.sha256,
         date=before.date if before is not None and same else today.isoformat(),
         licence=(licence if licence is not None else credit_of(metric.info))[:1000], context=context,
     )  # fmt: skip
 
 
-def _write(path: Path, content: bytes, seal: str) -> None:
+def _write(folder: Path, region: str, content: bytes, kind: str) -> RegionDrawing:
+    """A file of a region, written unless it is there, and what a catalogue says about it."""
+    seal = digest(content)
+    path = folder / file_name(region, seal, kind)
     if not path.exists() or file_digest(path) != seal:
         write_bytes(path, content)
+    return RegionDrawing(path.name, len(content), seal)
 
 
 def _drawing(cut: _Cut, folder: Path) -> RegionDrawing | None:
@@ -185,25 +188,27 @@ def _drawing(cut: _Cut, folder: Path) -> RegionDrawing | None:
     if context is None:
         return None
     content = json.dumps(context.to_dict(), ensure_ascii=False, separators=(",", ":")).encode()
-    if len(content) > MOST_DRAWING_BYTES:
-        return None
-    seal = digest(content)
-    path = folder / file_name(cut.id, seal, "json")
-    _write(path, content, seal)
-    return RegionDrawing(path.name, len(content), seal)
+    return _write(folder, cut.id, content, "json") if len(content) <= MOST_DRAWING_BYTES else None
 
 
 def _content(cut: _Cut) -> bytes:
     """The region's file. A `.geox` that is whole and sharpened goes in as it is."""
     if cut.area is None and is_portable(cut.file) and load_mechanism(cut.file).sharpened:
         return Path(cut.file).read_bytes()
-    metric = _metric(cut.file)
-    if cut.area is not None:
-        return mechanism_bytes(ElasticMechanism(extract(metric, cut.area)))
+    return mechanism_bytes(ElasticMechanism(region_of(_metric(cut.file), cut.area)))
+
+
+def region_of(
+    metric: AnyMetric, area: Area | None, *, sharpen: bool = True, output: str = "mass", progress: bool = False
+) -> Metric:
+    """The region of a map, or all of it, sharpened for `output`: as it is, or anew; or not at all."""
+    if area is not None:
+        return extract(metric, area, sharpen=sharpen, output=output, progress=progress)
     whole = metric.whole()
-    if whole.relief is None or whole.relief.output != "mass":
-        whole = sharpened(replace(whole, relief=None))
-    return mechanism_bytes(ElasticMechanism(whole))
+    if sharpen and whole.relief is not None and whole.relief.output == output:
+        return whole
+    bare = replace(whole, relief=None)
+    return sharpened(bare, output=output, progress=progress) if sharpen else bare
 
 
 def _outline(area: Area) -> tuple[tuple[float, float], ...]:
@@ -238,3 +243,53 @@ def districts(area: Area, size_km: float) -> dict[str, Area]:
 def _around(area: Area, east_m: float, north_m: float, size_km: float) -> Area:
     lat, lon = area.to_latlon(east_m, north_m)
     return Area.around(float(lat), float(lon), size_km=size_km)
+
+
+def check_pack(folder: str, *, progress: bool = False) -> dict[str, Any]:
+    """Whether every region's file is there, is what the catalogue says, is sharpened and keeps the README's promise.
+
+    `faults`: what is wrong, by region; `strays`: names in the folder that the catalogue does not know.
+    """
+    catalogue = read_catalogue(folder)
+    target, faults = Path(folder), {}
+    with progress_bar("regions", len(catalogue.regions), show=progress) as bar:
+        for k, region in enumerate(catalogue.regions):
+            if found := _faults(target, region):
+                faults[region.id] = found
+            bar.update(k + 1, note=region.id)
+    known = {CATALOGUE, *(name for region in catalogue.regions for name in region.files)}
+    return {
+        "ok": not faults, "pack": folder, "name": catalogue.name, "regions": len(catalogue.regions),
+        "bytes": sum(region.bytes for region in catalogue.regions), "faults": faults,
+        "strays": sorted(path.name for path in target.iterdir() if path.name not in known),
+    }  # fmt: skip
+
+
+def _faults(folder: Path, region: Region) -> list[str]:
+    if faults := [fault for one in (region, region.context) if one for fault in _other_bytes(folder, one)]:
+        return faults
+    try:
+        mechanism = load_mechanism(folder / region.file)
+        found = verify(mechanism, require=README)
+    except InputError as error:
+        return [str(error)]
+    faults = [*found["faults"], *found["short"]]
+    if not mechanism.sharpened:
+        faults.append("it is not sharpened")
+    if (mechanism.metric.n, int(mechanism.metric.secret.sum())) != (region.locations, region.secrets):
+        faults.append("it has not the locations that the catalogue states")
+    return faults
+
+
+def _other_bytes(folder: Path, stated: Region | RegionDrawing) -> list[str]:
+    """What is wrong with a file before anything in it is read."""
+    path, what = folder / stated.file, "its file" if isinstance(stated, Region) else "its drawing"
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        return [f"{what} is missing" if not path.exists() else str(error)]
+    if len(content) != stated.bytes:
+        return [f"{what} has {len(content)} bytes, not {stated.bytes}"]
+    if digest(content) != stated.sha256:
+        return [f"{what} is not the one that the catalogue names: the digests differ"]
+    return []

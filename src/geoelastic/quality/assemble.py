@@ -55,7 +55,8 @@ def assemble(
     placed = [_place(recipe, grid, batch, moment) for batch in batches]
     amounts = _amounts(recipe, grid, placed)
     info = _account(recipe, placed, amounts)
-    info["notes"] = [*notes, *_empty_layers(info["layers"])]
+    empty = [name for name, layer in info["layers"].items() if layer["features"] == 0]
+    info["notes"] = [*notes, *(f"layer '{name}' found nothing in the area" for name in empty)]
     if not amounts.amount.any():
         raise InputError(_nothing_found(recipe, info))
     cells = sum_with_diversity(amounts, recipe.diversity)
@@ -88,11 +89,7 @@ def grid_sum(features: Features, grid: Grid, *, smooth_m: float = 0.0) -> FloatA
     value = shares.share * features.value[shares.feature]
     flat = np.bincount(shares.cell, weights=value, minlength=grid.rows * grid.cols)
     cells: FloatArray = flat.astype(np.float64).reshape(grid.shape)
-    if smooth_m > 0:
-        from scipy import ndimage  # slow to load
-
-        cells = np.asarray(ndimage.gaussian_filter(cells, smooth_m / grid.cell_m, mode="constant"), dtype=np.float64)
-    return cells
+    return spread(cells, grid.cell_m, smooth_m, mode="constant") if smooth_m > 0 else cells
 
 
 def _place(recipe: Recipe, grid: Grid, batch: FeatureBatch, moment: dt.datetime | None) -> _Placed:
@@ -128,24 +125,15 @@ def _worth(layers: Sequence[Layer], layer_of: IntArray, value: FloatArray) -> Fl
 
 def _amounts(recipe: Recipe, grid: Grid, placed: Sequence[_Placed]) -> Amounts:
     classes: dict[str, int] = {}
-    cell, code, layer, amount = [], [], [], []
+    found: list[tuple[Any, ...]] = []
     for part in placed:
         of = part.shares.feature
         renumber = np.array([classes.setdefault(c, len(classes)) for c in part.batch.features.classes], dtype=np.int64)
-        cell.append(part.shares.cell)
-        code.append(renumber[part.batch.features.code[of]] if len(of) else np.empty(0, np.int64))
-        layer.append(part.layer[of])
-        amount.append(part.shares.share * part.weight[of])
+        codes = renumber[part.batch.features.code[of]] if len(of) else np.empty(0, np.int64)
+        found.append((part.shares.cell, codes, part.layer[of], part.shares.share * part.weight[of]))
     names = tuple(item.name for item in recipe.layers)
-    return Amounts(
-        grid.rows * grid.cols,
-        np.concatenate(cell),
-        np.concatenate(code),
-        np.concatenate(layer),
-        np.concatenate(amount),
-        tuple(classes),
-        names,
-    )
+    cell, code, layer, amount = (np.concatenate(column) for column in zip(*found, strict=True))
+    return Amounts(grid.rows * grid.cols, cell, code, layer, amount, tuple(classes), names)
 
 
 def _account(recipe: Recipe, placed: Sequence[_Placed], amounts: Amounts) -> dict[str, Any]:
@@ -215,10 +203,6 @@ def _describe(layer: Layer) -> dict[str, Any]:
     entry |= {"value": file.value, "per": file.per, "side_m": file.side_m}
     entry["where"] = [f"{c.column} {c.op} {c.value}" for c in file.where]
     return entry
-
-
-def _empty_layers(layers: dict[str, Any]) -> list[str]:
-    return [f"layer '{name}' found nothing in the area" for name, layer in layers.items() if layer["features"] == 0]
 
 
 def _nothing_found(recipe: Recipe, info: dict[str, Any]) -> str:

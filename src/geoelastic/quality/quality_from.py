@@ -184,12 +184,8 @@ def _single(file: SourceTable, credit: str = "") -> Recipe:
     return Recipe("single", "one table or raster, as it is", (Layer("data", 1.0, file=file, credit=credit),))
 
 
-def _first(*values: float | None) -> float:
-    return next(value for value in values if value is not None)
-
-
 def _synthetic(name: str, area: Area | None, cell_m: float | None) -> Quality:
-    cell_m = require_positive("cell_m", _first(cell_m, DEFAULT_CELL_M))
+    cell_m = require_positive("cell_m", DEFAULT_CELL_M if cell_m is None else cell_m)
     if area is None:
         return synthetic_quality(name, cell_m=cell_m)
     grid = Grid.over(area, cell_m)
@@ -208,7 +204,8 @@ def _quality(
     progress: bool = False,
 ) -> Quality:
     moment = (recipe.hours or Hours()).moment(at)
-    cell_m = require_positive("cell_m", _first(cell_m, recipe.cell_m, DEFAULT_CELL_M))
+    stated_m = DEFAULT_CELL_M if recipe.cell_m is None else recipe.cell_m
+    cell_m = require_positive("cell_m", stated_m if cell_m is None else cell_m)
     notes: list[str] = []
     given_area = area
     if area is None and recipe.centre is not None:

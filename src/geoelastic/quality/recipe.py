@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from ..errors import InputError, MissingExtraError
+from ..errors import InputError, import_extra
 from ..sources.features import TagRule
 from ..sources.vector import SourceTable
 
@@ -163,16 +163,13 @@ def open_factor(
     """What each feature counts for at `moment`, and how many were open, closed, without hours and with unreadable
     ones.
     """
-    try:
-        from opening_hours import OpeningHours
-    except ImportError:
-        raise MissingExtraError("opening-hours-py", "osm") from None
+    opening_hours = import_extra("opening_hours", "osm", package="opening-hours-py")
     factors = np.empty(len(texts) + 1)
     kinds = np.empty(len(texts) + 1, dtype=np.int64)
     factors[-1], kinds[-1] = hours.unknown, 2
     for i, text in enumerate(texts):
         try:
-            known = OpeningHours(text)
+            known = opening_hours.OpeningHours(text)
             kinds[i] = 0 if known.is_open(moment) else 1 if known.is_closed(moment) else 2
         except Exception:  # the parser's own exception class has changed between its versions
             factors[i], kinds[i] = hours.unknown, 3

@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
+import math
+import sys
 import tomllib
+from collections.abc import Iterable
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -13,7 +16,6 @@ from typing import Any
 from ..errors import FileError, InputError
 from ..sources.features import TagRule
 from ..sources.vector import Condition, SourceTable
-from ._fields import Faults, Fields
 from .recipe import DEFAULT_FLOOR, Cap, Diversity, Hours, Layer, Match, Recipe, RecipePrior, Sensitive, parse_moment
 
 #: what a layer's `source` is when it reads the OpenStreetMap data that the caller names
@@ -23,13 +25,103 @@ MOST_SPREAD_M = 10_000.0
 _TESTS = ("equals", "not_equals", "one_of", "none_of", "at_least", "at_most")
 
 
+class Fields:
+    """One table of a document. Asking for a field marks it as known; what is wrong is noted, in all tables together."""
+
+    def __init__(self, table: Any, where: str = "", document: Fields | None = None) -> None:
+        self._where, self._known = where, set[str]()
+        self.faults: list[str] = [] if document is None else document.faults
+        self._tables: list[Fields] = [] if document is None else document._tables
+        self._tables.append(self)
+        if not isinstance(table, dict):
+            self.faults.append(f"'{where}' must be a table, got {table!r}")
+            table = {}
+        self._table: dict[str, Any] = table
+
+    def require_sound(self, document: str) -> None:
+        """Raise what was noted, and the fields that nobody has asked for."""
+        found = [*self.faults, *(message for table in self._tables for message in table._unknown())]
+        if found:
+            raise InputError(f"{document}: " + "; ".join(found))
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._table
+
+    def path(self, name: str) -> str:
+        return f"{self._where}.{name}" if self._where else name
+
+    def fault(self, name: str, must: str) -> None:
+        self.faults.append(f"'{self.path(name)}' must be {must}, got {self._table.get(name)!r}")
+
+    def raw(self, name: str, default: Any = None) -> Any:
+        self._known.add(name)
+        return self._table.get(name, default)
+
+    def text(self, name: str, default: str | None = None, *, needed: bool = False) -> str:
+        value = self.raw(name, default)
+        if value is None and not needed:
+            return ""
+        if not isinstance(value, str) or (needed and not value):
+            self.fault(name, "a text")
+            return ""
+        return value
+
+    def choice(self, name: str, options: Iterable[str], default: str) -> str:
+        value = self.raw(name, default)
+        names = list(options)
+        if value not in names:
+            self.fault(name, "one of " + ", ".join(map(repr, names)))
+            return default
+        return str(value)
+
+    def number(
+        self, name: str, default: float, *, least: float = 0.0, most: float = math.inf, open_: bool = False
+    ) -> float:
+        """A number in [least, most], or in (least, most] with `open_`."""
+        value = self.raw(name, default)
+        good = isinstance(value, int | float) and not isinstance(value, bool)
+        good = good and (isinstance(value, float) or abs(value) <= sys.float_info.max)  # digits are not limited there
+        if not (good and (least < value if open_ else least <= value) and value <= most):
+            bounds = f"{'>' if open_ else '>='} {least:g}" + (f" and <= {most:g}" if most < math.inf else "")
+            self.fault(name, f"a number {bounds}")
+            return default
+        return float(value)
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        value = self.raw(name, [])
+        if isinstance(value, str):
+            value = [value]
+        if not isinstance(value, list) or not all(isinstance(v, str) and v for v in value):
+            self.fault(name, "a list of texts")
+            return ()
+        return tuple(value)
+
+    def items(self, name: str) -> list[Any]:
+        value = self.raw(name, [])
+        if not isinstance(value, list):
+            self.fault(name, "a list")
+            return []
+        return value
+
+    def table(self, name: str) -> Fields:
+        return Fields(self.raw(name, {}), self.path(name), self)
+
+    def rest(self) -> dict[str, Any]:
+        """All fields not asked for yet, now known."""
+        found = {k: v for k, v in self._table.items() if k not in self._known}
+        self._known.update(found)
+        return found
+
+    def _unknown(self) -> list[str]:
+        known = ", ".join(sorted(self._known))
+        rest = sorted(set(self._table) - self._known)
+        return [f"'{self.path(name)}' is not a known setting (known: {known})" for name in rest]
+
+
 def recipe_names() -> list[str]:
     """The recipes that come with the package."""
-    return sorted(
-        f.name.removesuffix(".toml")
-        for f in files(__package__).joinpath("recipes").iterdir()
-        if f.name.endswith(".toml")
-    )
+    every = [file.name for file in files(__package__).joinpath("recipes").iterdir()]
+    return sorted(name.removesuffix(".toml") for name in every if name.endswith(".toml"))
 
 
 def load_recipe(recipe: str | Path | Recipe | None = None) -> Recipe:
@@ -57,12 +149,11 @@ def _parse(text: str, document: str, folder: Path) -> Recipe:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{document}: not valid TOML: {error}") from None
-    faults = Faults(document)
-    top = Fields(data, "", faults)
-    layers = tuple(_layer(Fields(item, f"layer[{i}]", faults), folder) for i, item in enumerate(top.items("layer")))
+    top = Fields(data)
+    layers = tuple(_layer(Fields(item, f"layer[{i}]", top), folder) for i, item in enumerate(top.items("layer")))
     names = [layer.name for layer in layers]
     if not layers or len(set(names)) != len(names):
-        faults.add("'layer' must be one or more tables with different names")
+        top.faults.append("'layer' must be one or more tables with different names")
     centre, size_km, cell_m = _area(top.table("area"))
     recipe = Recipe(
         name=top.text("name", needed=True),
@@ -80,7 +171,7 @@ def _parse(text: str, document: str, folder: Path) -> Recipe:
         city=_city(top.table("city")) if "city" in top else None,
         folder=folder,
     )
-    faults.raise_if_any()
+    top.require_sound(document)
     return recipe
 
 
@@ -107,7 +198,7 @@ def _layer(fields: Fields, folder: Path) -> Layer:
 
 def _match(item: Any, fields: Fields, i: int) -> Match:
     table = {"key": item} if isinstance(item, str) else item
-    match = Fields(table, f"{fields.path('match')}[{i}]", fields.faults)
+    match = Fields(table, f"{fields.path('match')}[{i}]", fields)
     values = match.texts("values")
     rule = TagRule(
         match.text("key", needed=True),
@@ -121,10 +212,10 @@ def _match(item: Any, fields: Fields, i: int) -> Match:
 def _file(fields: Fields, source: str, folder: Path) -> SourceTable:
     conditions = []
     for i, item in enumerate(fields.items("where")):
-        test = Fields(item, f"{fields.path('where')}[{i}]", fields.faults)
+        test = Fields(item, f"{fields.path('where')}[{i}]", fields)
         column, rest = test.text("column", needed=True), test.rest()
         if len(rest) != 1 or next(iter(rest)) not in _TESTS:
-            fields.faults.add(
+            fields.faults.append(
                 f"'{test.path('column')}' must come with one test of {', '.join(_TESTS)}, got {sorted(rest)}"
             )
         else:

@@ -8,7 +8,6 @@ All are functions of arrays. `Amounts` is sparse: (cell, class, layer, amount) w
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,17 +86,14 @@ def apply_sensitive(cells: FloatArray, amounts: Amounts, sensitive: Sensitive) -
     largest = np.zeros(amounts.n_cells)
     counts = {}
     for name, patterns in sensitive.groups.items():
-        member = np.array([_matches(c, patterns) for c in amounts.classes], dtype=bool)
+        starts = tuple(pattern[:-1] for pattern in patterns if pattern.endswith("=*"))
+        member = np.array([c in patterns or c.startswith(starts) for c in amounts.classes], dtype=bool)
         rows = member[amounts.code]
         share = np.divide(amounts.total(rows), total, out=np.zeros_like(total), where=total > 0)
         counts[name] = int(np.count_nonzero(share > 0.5))
         largest = np.maximum(largest, share)
     factor = 1 - (1 - sensitive.cover) * largest**2
     return cells * factor, {"cover": sensitive.cover, "cells mostly of one group": counts}
-
-
-def _matches(name: str, patterns: Sequence[str]) -> bool:
-    return any(name == p or (p.endswith("=*") and name.startswith(p[:-1])) for p in patterns)
 
 
 def apply_prior(cells: FloatArray, prior: FloatArray, *, floor: float) -> tuple[FloatArray, dict[str, Any]]:
@@ -110,10 +106,8 @@ def apply_prior(cells: FloatArray, prior: FloatArray, *, floor: float) -> tuple[
     mean = float((cells * prior).sum()) / quality if quality > 0 else 0.0
     if not mean > 0:
         raise InputError("'prior' must be > 0 in at least one cell that has quality")
-    return cells * (floor + (1 - floor) * prior / mean), {
-        "floor": floor,
-        "cells never visited": int(np.sum(prior == 0)),
-    }
+    report = {"floor": floor, "cells never visited": int(np.sum(prior == 0))}
+    return cells * (floor + (1 - floor) * prior / mean), report
 
 
 def apply_cap(cells: FloatArray, cap: Cap) -> tuple[FloatArray, dict[str, Any]]:
@@ -138,12 +132,12 @@ def apply_cap(cells: FloatArray, cap: Cap) -> tuple[FloatArray, dict[str, Any]]:
     return np.minimum(cells, most), report
 
 
-def spread(cells: FloatArray, cell_m: float, spread_m: float) -> FloatArray:
+def spread(cells: FloatArray, cell_m: float, spread_m: float, *, mode: str = "reflect") -> FloatArray:
     """Each cell's quality given to its surroundings by a Gaussian of this standard deviation, (rows, cols). The sum
-    stays: what would leave the map comes back from its border."""
+    stays: what would leave the map comes back from its border; with the mode "constant" it is gone."""
     from scipy import ndimage  # slow to load
 
-    return np.asarray(ndimage.gaussian_filter(cells, spread_m / cell_m, mode="reflect"), dtype=np.float64)
+    return np.asarray(ndimage.gaussian_filter(cells, spread_m / cell_m, mode=mode), dtype=np.float64)
 
 
 #: an area whose share of a cell is below this many cells' area is taken not to touch it: rounding, not geography

@@ -139,19 +139,12 @@ def _scatter(
     return points
 
 
-@dataclass(frozen=True)
-class _Map:
-    rows: int
-    cols: int
-    seed: int
-    scene: Callable[[float, np.random.Generator], _Scene] | None
-
-
-_MAPS = {
-    "city": _Map(120, 120, 20150, _city),
-    "country": _Map(5000, 5000, 20153, _country),
-    "even": _Map(120, 120, 0, None),
-    "paris": _Map(750, 750, 20151, _paris),
+#: The cells a side, the seed and the landscape of each map.
+_MAPS: dict[str, tuple[int, int, Callable[[float, np.random.Generator], _Scene] | None]] = {
+    "city": (120, 20150, _city),
+    "country": (5000, 20153, _country),
+    "even": (120, 0, None),
+    "paris": (750, 20151, _paris),
 }
 
 #: The maps that `synthetic_quality` knows.
@@ -173,18 +166,18 @@ def synthetic_quality(
     `seed` gives another landscape of the same kind. `even` has q = 1 in every cell.
     """
     name = require_choice("name", str(name).removeprefix("synthetic:"), SYNTHETIC_NAMES)
-    kind = _MAPS[name]
-    rows = kind.rows if rows is None else require_count("rows", rows)
-    cols = kind.cols if cols is None else require_count("cols", cols)
-    seed = kind.seed if seed is None else seed
+    side, usual_seed, make_scene = _MAPS[name]
+    rows = side if rows is None else require_count("rows", rows)
+    cols = side if cols is None else require_count("cols", cols)
+    seed = usual_seed if seed is None else seed
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise InputError(f"'seed' must be a whole number >= 0, got {seed!r}")
     grid = Grid.of_shape((rows, cols), require_positive("cell_m", cell_m), origin)
     info: dict[str, Any] = {"source": f"synthetic:{name}", "seed": seed, "attribution": "made-up data (geoelastic)"}
-    if kind.scene is None:
+    if make_scene is None:
         return Quality(grid, np.ones(grid.shape), info)
     rng = np.random.Generator(np.random.PCG64(seed))
-    scene = kind.scene(min(grid.area.width_m, grid.area.height_m), rng)
+    scene = make_scene(min(grid.area.width_m, grid.area.height_m), rng)
     if scene.city_radius_m is not None:
         info["city_disc"] = [*origin, scene.city_radius_m]
     return Quality(grid, _render(scene, grid, rng), info | scene.story)

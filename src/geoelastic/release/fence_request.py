@@ -14,7 +14,7 @@ from ..fences.crowds import area_crowd, metric_crowd, osm_crowd
 from ..fences.places import find_places
 from ..fences.suggest import CrowdOf, numbered, suggest_fences
 from ..opening import load
-from ..sources.traces import Trace, read_traces
+from ..sources.traces import read_traces
 from ..store import require_writable, write_bytes
 
 CROSSING = "Whoever sees the reports sees when you cross a fence, but not where in it you are."
@@ -32,7 +32,10 @@ def suggest_request(
             f"{target.name} exists, and a fence drawn anew narrows its place down: give --keep {target.name} to keep "
             "its fences, or remove it"
         )
-    trace = _one_trace(read_traces(*traces, user=user, lat=lat_column, lon=lon_column))
+    trace, *others = found = read_traces(*traces, user=user, lat=lat_column, lon=lon_column)
+    if others:
+        names = ", ".join(one.user for one in found[:8])
+        raise InputError(f"the traces are of {len(found)} people: choose one with --user ({names})")
     places = find_places(trace, timezone=timezone, min_days=min_days)
     chosen = [place for place in places if not only or place.label in only]
     kept = read_named_fences(keep) if keep else []
@@ -40,8 +43,8 @@ def suggest_request(
         chosen, crowd_for(**crowd), keep=[(shape, note.get("kind") or note.get("name")) for shape, note in kept]
     )
     if not fences and not kept:
-        found = "; ".join(notes) or f"the traces show none of {', '.join(only)}"
-        raise InputError(f"no fence could be drawn: {found}")
+        why = "; ".join(notes) or f"the traces show none of {', '.join(only)}"
+        raise InputError(f"no fence could be drawn: {why}")
     properties = numbered([fence.properties() for fence in fences], (note.get("name") for _, note in kept))
     named = [*kept, *((fence.shape, note) for fence, note in zip(fences, properties, strict=True))]
     _write(target, fences_to_geojson((shape for shape, _ in named), (note for _, note in named)))
@@ -85,13 +88,6 @@ def crowd_for(map_file: str | None, home: float | None, work: float | None, marg
         return osm_crowd(map_file, what, place.lat, place.lon, amount=needed, margin_m=margin_m)
 
     return counted
-
-
-def _one_trace(found: Sequence[Trace]) -> Trace:
-    if len(found) > 1:
-        names = ", ".join(trace.user for trace in found[:8])
-        raise InputError(f"the traces are of {len(found)} people: choose one with --user ({names})")
-    return found[0]
 
 
 def _write(target: Path, document: dict[str, Any]) -> None:

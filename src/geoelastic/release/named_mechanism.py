@@ -22,12 +22,8 @@ from ..reports.table_reports import Visits
 MECHANISMS = ("elastic", "laplace")
 
 
-def choose_laplace(
-    *,
-    epsilon: float | None = None,
-    error_m: float | None = None,
-    guard: str | None = None,
-    metric: AnyMetric | None = None,
+def _laplace(
+    metric: AnyMetric | None, epsilon: float | None = None, error_m: float | None = None, guard: str | None = None
 ) -> PlanarLaplace:
     """Planar Laplace by epsilon per metre, mean error or a Location Guard level; else by a map's l* and r_small."""
     given = [value for value in (epsilon, error_m, guard) if value is not None]
@@ -61,7 +57,7 @@ def choose_mechanism(
     if kind == "laplace":
         if sticky_key is not None or remap:
             raise InputError("sticky and remapped reports need a map: use the elastic mechanism")
-        return choose_laplace(metric=metric, **laplace)
+        return _laplace(metric, **laplace)
     if any(value is not None for value in laplace.values()):
         raise InputError("epsilon, error and Location Guard levels belong to the mechanism 'laplace'")
     if metric is None:

@@ -55,7 +55,7 @@ def sanitize_request(
     for path in (output, ledger):
         if path is not None:
             require_writable(path)
-    limit = _budget(ledger, budget, budget_level, per_hours)
+    limit = Budget.asked(budget, budget_level, per_hours, ledger)
     metric = None if file is None else load(file)
     rng = None if seed is None else SeededRandom(seed)
     mechanism = choose_mechanism(kind, metric, user=user, **choices)
@@ -110,28 +110,13 @@ def _track_words(track: Track, mechanism: Mechanism, most: int, *, told: bool) -
     return "\n".join(lines)
 
 
-def _budget(ledger: str | None, most: float | None, level: float, hours: int | None) -> Budget | None:
-    if most is None:
-        if hours is not None:
-            raise InputError("a window of time (--per) belongs to a budget: give --budget too")
-        return None
-    if ledger is None:
-        raise InputError("a budget needs the ledger that it is held against: give --ledger too")
-    return Budget(most, level=level, hours=hours)
-
-
 def _one(lat: Any, lon: Any, kind: str, *, seeded: bool) -> dict[str, Any]:
     if not np.size(lat):
         return {"reports": 0, "text": "the place cannot be a secret on this map and was dropped"}
     place = round(float(lat[0]), 7), round(float(lon[0]), 7)
     mark = " (seeded: for research only)" if seeded else ""
-    return {
-        "lat": place[0],
-        "lon": place[1],
-        "mechanism": kind,
-        "seeded": seeded,
-        "text": f"{place[0]}, {place[1]}{mark}",
-    }
+    told = {"lat": place[0], "lon": place[1], "mechanism": kind, "seeded": seeded}
+    return told | {"text": f"{place[0]}, {place[1]}{mark}"}
 
 
 def _many(done: dict[str, Any], mechanism: Mechanism, output: str) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from ..accounts.budget import Budget
-from ..errors import InputError
 from ..levels import LN2
 from ..mechanism.elastic import ElasticMechanism
 from ..opening import load
@@ -41,11 +40,7 @@ def release_request(
     for path in (output, ledger):
         if path is not None:
             require_writable(path)
-    if budget is None and per_hours is not None:
-        raise InputError("'per' says what time a budget is for: give a budget too")
-    if budget is not None and ledger is None:
-        raise InputError("a budget needs a ledger that knows what was released before: give --ledger")
-    limit = None if budget is None else Budget(budget, level=budget_level, hours=per_hours)
+    limit = Budget.asked(budget, budget_level, per_hours, ledger)
     mechanism = open_traces(file, **choices)
     rng = None if seed is None else SeededRandom(seed)
     done = release_file(
@@ -76,12 +71,8 @@ def cost_request(
         f"{hours:g} hours cost at most {cost.best:.3g} ({where} {level:.3g} apart all the time; {cost.bound} bound)",
         "start, end and length of a release are public; a second release of the same trace costs again",
     ]
-    return cost.as_dict() | {
-        "hours": hours,
-        "rate": float(mechanism.rate),
-        "stop_factor": stop,
-        "text": "\n".join(lines),
-    }
+    told = {"hours": hours, "rate": float(mechanism.rate), "stop_factor": stop}
+    return cost.as_dict() | told | {"text": "\n".join(lines)}
 
 
 def _level_around(mechanism: TraceMechanism, at: tuple[float, float], within_m: float) -> float:

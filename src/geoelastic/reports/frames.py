@@ -7,10 +7,13 @@ import json
 from typing import Any, Protocol
 
 import numpy as np
+import pyarrow as pa
+import shapely
 
 from ..arrays import FloatArray
 from ..errors import InputError
 from ..sources.streams import find_place_columns, numbers, point_columns
+from ..sources.streams.plumbing import way_to_degrees
 
 _NOTE = "geoelastic"
 
@@ -107,8 +110,6 @@ class _Arrow:
         return lat, lon
 
     def rebuilt(self, kept: Any, lat: FloatArray, lon: FloatArray, dropped: list[str], note: dict[str, Any]) -> Any:
-        import pyarrow as pa
-
         result = self._table.filter(pa.array(kept)).drop_columns(dropped)
         for name, values in ((self._lat, lat), (self._lon, lon)):
             result = result.set_column(result.column_names.index(name), name, pa.array(values))
@@ -137,27 +138,29 @@ class _GeoArrow:
         about = (field.metadata or {}).get(b"ARROW:extension:metadata") or b"{}"
         if hasattr(field.type, "extension_name"):
             about = field.type.__arrow_ext_serialize__()
-        self._forth, self._back = _transforms(about)
+        try:
+            self._degrees = way_to_degrees(json.loads(about or b"{}").get("crs") or "EPSG:4326", "the table")
+        except (ValueError, AttributeError, TypeError):
+            raise InputError("the table: the reference system of its geometry is not known") from None
 
     def latlon(self) -> tuple[FloatArray, FloatArray]:
         column = self._table.column(self._geometry).combine_chunks()
         x, y = point_columns(getattr(column, "storage", column), where="the table")
-        if self._forth is not None:
-            x, y = self._forth.transform(x, y)
+        if self._degrees is not None:
+            x, y = self._degrees.transform(x, y)
         return np.asarray(y), np.asarray(x)
 
     def rebuilt(self, kept: Any, lat: FloatArray, lon: FloatArray, dropped: list[str], note: dict[str, Any]) -> Any:
-        import pyarrow as pa
-        import shapely
-
-        x, y = (lon, lat) if self._back is None else self._back.transform(lon, lat)
+        x, y = (lon, lat) if self._degrees is None else self._degrees.transform(lon, lat, direction="INVERSE")
         field = self._table.schema.field(self._geometry)
         storage = getattr(field.type, "storage_type", field.type)
         if pa.types.is_struct(storage):
             fields = [storage.field(k) for k in range(2)]
             points = pa.StructArray.from_arrays([pa.array(np.asarray(part)) for part in (x, y)], fields=fields)
         elif pa.types.is_fixed_size_list(storage):
-            points = pa.FixedSizeListArray.from_arrays(pa.array(np.column_stack([x, y]).ravel()), type=_flat(storage))
+            # two numbers a point, called as those of `storage` are, whose third, if there is one, is a height
+            flat = storage if storage.list_size == 2 else pa.list_(pa.field("xy", pa.float64(), nullable=False), 2)
+            points = pa.FixedSizeListArray.from_arrays(pa.array(np.column_stack([x, y]).ravel()), type=flat)
         else:
             points = pa.array(shapely.to_wkb(shapely.points(x, y)), storage)
         if hasattr(field.type, "storage_type"):
@@ -169,28 +172,3 @@ class _GeoArrow:
         metadata = {k: v for k, v in (self._table.schema.metadata or {}).items() if k not in (b"geo", b"pandas")}
         metadata |= {_NOTE.encode(): json.dumps(note).encode()}
         return result.drop_columns(dropped).replace_schema_metadata(metadata)
-
-
-def _flat(storage: Any) -> Any:
-    """A list of two numbers a point, called as those of `storage` are, whose third, if there is one, is a height."""
-    import pyarrow as pa
-
-    return storage if storage.list_size == 2 else pa.list_(pa.field("xy", pa.float64(), nullable=False), 2)
-
-
-def _transforms(about: bytes) -> tuple[Any, Any]:
-    """To degrees and back again; None for both if no reference system is named, or it is that of degrees."""
-    from pyproj import CRS, Transformer
-    from pyproj.exceptions import CRSError
-
-    try:
-        named = json.loads(about or b"{}").get("crs")
-        crs = CRS.from_user_input(named) if named else CRS.from_epsg(4326)
-    except (ValueError, AttributeError, TypeError, CRSError):
-        raise InputError("the table: the reference system of its geometry is not known") from None
-    if crs.equals(CRS.from_epsg(4326), ignore_axis_order=True):
-        return None, None
-    return (
-        Transformer.from_crs(crs, "EPSG:4326", always_xy=True),
-        Transformer.from_crs("EPSG:4326", crs, always_xy=True),
-    )

@@ -14,7 +14,7 @@ Dropping tells that somebody was outside, which no mechanism on the map protects
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast
 
@@ -46,9 +46,6 @@ class Tally:
         counts = ("rows", "reports", "missing", "outside", "frame")
         return replace(other, **{name: getattr(self, name) + getattr(other, name) for name in counts})
 
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 @dataclass(frozen=True, eq=False)
 class LocatedReports:
@@ -79,7 +76,8 @@ class Ground:
         outside = (row < 0) & ~missing
         self._require_order(lat[~missing], lon[~missing], outside[~missing])
         frame = ~missing & ~outside
-        frame[frame] = ~self._may_be_secret(row[frame], col[frame])
+        inside = row[frame], col[frame]  # of a metric in tiles, only the tiles of these cells are opened
+        frame[frame] = ~(self._secret_cells[inside] if self._metric is None else self._metric.at_cells(*inside)[1])
         kept, tally = _judge(self.policy, missing, outside, frame)
         if self.policy == "snap":
             row, col = self._snap(x, y)
@@ -108,10 +106,6 @@ class Ground:
 
         nearest: IntArray = distance_transform_edt(~self._secret_cells, return_distances=False, return_indices=True)
         return nearest
-
-    def _may_be_secret(self, row: IntArray, col: IntArray) -> BoolArray:
-        """Of a metric in tiles, only the tiles of these cells are opened."""
-        return self._secret_cells[row, col] if self._metric is None else self._metric.at_cells(row, col)[1]
 
     def _snap(self, x: FloatArray, y: FloatArray) -> tuple[IntArray, IntArray]:
         if not (np.all(np.isfinite(x)) and np.all(np.isfinite(y))):

@@ -29,29 +29,23 @@ class ReportsLocations(Protocol):
     @property
     def exponent(self) -> Fraction:
         """The part of each distance that weights go by."""
-        ...
 
     def sample_cells(
         self, i: npt.ArrayLike, *, rng: RandomSource | None = None, workers: int | None = None
     ) -> tuple[IntArray, IntArray]:
         """(rows, columns) of one reported cell for each location in `i`."""
-        ...
 
     def for_user(self, user: str) -> ReportsLocations:
         """The mechanism of one user; itself, where reports do not depend on whose they are."""
-        ...
 
     def sanitize(self, lat: float, lon: float, *, rng: RandomSource | None = None) -> tuple[float, float]:
         """A report for a place."""
-        ...
 
     def expected_error(self, i: int) -> float:
         """Mean distance in metres between a place in location i and its report."""
-        ...
 
     def loss(self, i: int, j: int) -> float:
         """The worst log-ratio of the two locations' probabilities over all reports, or a bound of it."""
-        ...
 
 
 @runtime_checkable
@@ -64,17 +58,14 @@ class ReportsPlaces(Protocol):
     @property
     def grid(self) -> Grid | None:
         """The grid whose cells are reported and that places must lie on; None: anywhere on Earth."""
-        ...
 
     def sanitize_many(
         self, lat: npt.ArrayLike, lon: npt.ArrayLike, *, rng: RandomSource | None = None
     ) -> tuple[FloatArray, FloatArray]:
         """One report for each place."""
-        ...
 
     def sanitize(self, lat: float, lon: float, rng: RandomSource | None = None) -> tuple[float, float]:
         """A report for a place."""
-        ...
 
 
 Mechanism = ReportsLocations | ReportsPlaces
@@ -86,7 +77,6 @@ def over_a_map(mechanism: Mechanism) -> ReportsLocations | None:
     return cast(ReportsLocations, mechanism) if hasattr(mechanism, "metric") else None
 
 
-Rows = tuple[FloatArray, FloatArray]
 Places = npt.NDArray[Any] | list[float] | tuple[float, ...]
 
 

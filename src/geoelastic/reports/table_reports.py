@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from ..randomness import RandomSource
 from ..sources.streams import KEEP_ALL, SEEDED_COLUMN, Batch, open_stream, tells_place, write_stream
 from .frames import open_frame
 from .locate import LocatedReports, Placement, Tally, groups
-from .protocols import Mechanism
+from .protocols import Mechanism, over_a_map
 
 #: Rows and bytes that are held at a time, at the least and about.
 _BATCH_ROWS = 1 << 18
@@ -61,7 +62,7 @@ def sanitize_frame(
     reports = Placement(mechanism, outside).report(*view.latlon(), rng=rng)
     telling = [name for name in view.others if tells_place(name)]
     dropped = [name for name in view.others if tells_place(name, keep)]
-    note = reports.tally.as_dict() | {
+    note = asdict(reports.tally) | {
         "seeded": _is_seeded(rng),
         "may_tell_place": [n for n in telling if n not in dropped],
     }
@@ -96,19 +97,21 @@ def sanitize_file(
         raise InputError(f"{Path(source).name}: there is no column {users!r} for the users")
     if seeded:
         layout = layout.with_column(SEEDED_COLUMN, True)
-    placement, tally, visits = Placement(mechanism, outside), Tally(policy=outside), _Visits()
+    placement, tally, visits = Placement(mechanism, outside), Tally(policy=outside), dict[str, list[Any]]()
     with write_stream(target, layout) as writer, progress_bar("sanitize", 1, show=progress) as bar:
         for batch in _large_batches(reader.batches()):
             whose = None if users is None else batch.rest.column(users).to_pylist()
             reports = placement.report(batch.lat, batch.lon, rng=rng, users=whose)
             tally += reports.tally
-            visits.add(reports, whose)
+            _note_visits(visits, reports, whose)
             done = batch.take(reports.kept, reports.lat, reports.lon)
             writer.write(done.with_column(SEEDED_COLUMN, True) if seeded else done)
             bar.update(reader.fraction(), note=f"{tally.rows:,} rows")
         if before_release is not None:
-            before_release(tally, visits.by_user())
-    return tally.as_dict() | {"withheld": list(reader.withheld), "seeded": seeded}
+            whole = {name: np.concatenate(parts).astype(np.int64) for name, parts in visits.items()}
+            counted = over_a_map(mechanism) is None
+            before_release(tally, {name: int(each.sum()) for name, each in whole.items()} if counted else dict(whole))
+    return asdict(tally) | {"withheld": list(reader.withheld), "seeded": seeded}
 
 
 def _large_batches(batches: Iterator[Batch]) -> Iterator[Batch]:
@@ -125,24 +128,12 @@ def _large_batches(batches: Iterator[Batch]) -> Iterator[Batch]:
         yield Batch.joined(waiting)
 
 
-class _Visits:
-    """Where the rows of each user were, for the ledger; gone when the call ends."""
-
-    def __init__(self) -> None:
-        self._parts: dict[str, list[IntArray]] = {}
-        self._counts: dict[str, int] = {}
-
-    def add(self, reports: LocatedReports, users: list[Any] | None) -> None:
-        kept = np.flatnonzero(reports.kept)
-        for name, mine in groups([""] * kept.size if users is None else [users[k] for k in kept]):
-            self._counts[name] = self._counts.get(name, 0) + mine.size
-            if reports.index is not None:
-                self._parts.setdefault(name, []).append(reports.index[mine].astype(np.int32))
-
-    def by_user(self) -> Visits:
-        if not self._parts:
-            return dict(self._counts)
-        return {name: np.concatenate(parts).astype(np.int64) for name, parts in self._parts.items()}
+def _note_visits(visits: dict[str, list[Any]], reports: LocatedReports, users: list[Any] | None) -> None:
+    """Where the rows of each user were, or how many there are, for the ledger; gone when the call ends."""
+    kept = np.flatnonzero(reports.kept)
+    for name, mine in groups([""] * kept.size if users is None else [users[k] for k in kept]):
+        where = [mine.size] if reports.index is None else reports.index[mine]
+        visits.setdefault(name, []).append(np.asarray(where, dtype=np.int32))
 
 
 def _is_seeded(rng: RandomSource | None) -> bool:

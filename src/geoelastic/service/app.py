@@ -103,10 +103,7 @@ def create_app(published: Mapping[str, Published], settings: Settings | None = N
             CORSMiddleware, allow_origins=list(settings.cors), allow_methods=["GET", "POST"],
             allow_headers=["authorization", "content-type", "range"], expose_headers=["etag", "content-range"],
         )  # fmt: skip
-    app.add_middleware(
-        Guard, token=settings.token, max_body_bytes=settings.max_body_bytes, hosts=settings.hosts,
-        public=[*assets, *files], meter=app.state.meter,
-    )  # fmt: skip
+    app.add_middleware(Guard, settings=settings, public=[*assets, *files], meter=app.state.meter)
     return app
 
 

@@ -47,7 +47,7 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self._wait()
+        self._move(self._waiting, REQUEST_S)
         if len(self._waiting) + len(self._answering) > MOST_CONNECTIONS:
             longest = next(iter(self._waiting))
             if longest is self and self._answering:
@@ -101,7 +101,7 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]
     def on_response_complete(self) -> None:
         super().on_response_complete()
         if not self.transport.is_closing():
-            self._wait()
+            self._move(self._waiting, REQUEST_S)
 
     def _count(self, size: int) -> None:
         self._head += size
@@ -114,9 +114,6 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]
             if self.cycle is None or self.cycle.response_complete:
                 self.transport.write(_REFUSAL)
             self.transport.close()
-
-    def _wait(self) -> None:
-        self._move(self._waiting, REQUEST_S)
 
     def _move(self, state: dict[Connection, None], seconds: float) -> None:
         self._forget()

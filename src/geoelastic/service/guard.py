@@ -13,11 +13,14 @@ import logging
 import re
 import time
 from collections.abc import Awaitable, Callable, Collection, MutableMapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from starlette.responses import JSONResponse
 
 from .meter import Meter
+
+if TYPE_CHECKING:
+    from .app import Settings
 
 log = logging.getLogger("geoelastic.service")
 
@@ -53,22 +56,13 @@ def error_response(status: int, code: str, message: str, headers: dict[str, str]
 class Guard:
     """ASGI middleware around the whole application.
 
-    `hosts`: names by which it may be asked, "*" for any, "address" for any address in digits. A page of somebody else
+    Of the names by which it may be asked "*" is for any, "address" for any address in digits. A page of somebody else
     whose name is made to point here (DNS rebinding) asks by that name. `public`: paths that need no token.
     """
 
-    def __init__(
-        self,
-        app: Any,
-        *,
-        token: str | None,
-        max_body_bytes: int,
-        hosts: Collection[str],
-        public: Collection[str],
-        meter: Meter,
-    ) -> None:
-        self._app, self._token, self._limit, self._meter = app, token, max_body_bytes, meter
-        self._hosts = frozenset(host.lower() for host in hosts)
+    def __init__(self, app: Any, *, settings: Settings, public: Collection[str], meter: Meter) -> None:
+        self._app, self._token, self._limit, self._meter = app, settings.token, settings.max_body_bytes, meter
+        self._hosts = frozenset(host.lower() for host in settings.hosts)
         self._public = frozenset([*public, *HEALTH])
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,8 @@ from ..errors import InputError
 from ..judge import checkup, open_mechanism, verify
 from ..mechanism import ElasticMechanism
 from ..mechanism.geox_mechanism import save_mechanism
-from ..metric import Metric
-from ..metric.extract import extract
-from ..metric.sharpen import sharpened
 from ..opening import load
+from ..packs.make import region_of
 from ..store import write_bytes
 from .bundle import bundle
 
@@ -32,11 +29,7 @@ def make_extract(
     path = Path(target)
     if path.suffix not in (".geox", ".geoelastic"):
         raise InputError(f"'output' must end in .geox (for phones and pages) or .geoelastic, got {path.name!r}")
-    metric = load(file)
-    if area is not None:
-        part = extract(metric, area, sharpen=sharp, output=output, progress=progress)
-    else:
-        part = _whole(metric.whole(), output, sharp, progress)
+    part = region_of(load(file), area, sharpen=sharp, output=output, progress=progress)
     if path.suffix == ".geox":
         size = save_mechanism(ElasticMechanism(part, output=output), path)
     else:
@@ -55,12 +48,3 @@ def make_extract(
         "sharpened": part.relief is not None and part.relief.output == output,
         "reveals": cut.get("reveals", "") if isinstance(cut, dict) else "nothing: the file is the whole map",
     }  # fmt: skip
-
-
-def _whole(metric: Metric, output: str, sharp: bool, progress: bool) -> Metric:
-    """All of a map: sharpened for `output` as it is, or anew; or not at all."""
-    if not sharp:
-        return replace(metric, relief=None)
-    if metric.relief is not None and metric.relief.output == output:
-        return metric
-    return sharpened(metric, output=output, progress=progress)

@@ -46,7 +46,8 @@ class Collector:
         self._shapes: list[tuple[Any, int, str]] = []
         self._areas: list[tuple[Areas, IntArray]] = []
         self.lost: dict[str, list[str]] = {}
-        self._outside = 0
+        #: how many objects count but do not touch the bounds
+        self.outside = 0
 
     def counts(self, tags: Mapping[str, str], geometry: str) -> bool:
         """Whether an object with these tags counts in any layer."""
@@ -55,10 +56,6 @@ class Collector:
             for rules in self._layers
             for _, rule in rules
         )
-
-    def leave_outside(self, count: int) -> None:
-        """Note that so many objects count but do not touch the bounds."""
-        self._outside += count
 
     def choose(self, tags: Mapping[str, str | None], geometry: str) -> int:
         """The number of the choice for an object with these tags; 0, which is false, if it does not count."""
@@ -94,12 +91,12 @@ class Collector:
         if self._bounds is None or in_bounds(lat, lon, self._bounds).any():
             self.drop(reason, name)
         else:
-            self._outside += 1
+            self.outside += 1
 
     def add_points(self, lat: FloatArray, lon: FloatArray, choice: IntArray) -> None:
         """Places; those that are not known (NaN) are nowhere in the bounds."""
         inside = ~np.isnan(lat) if self._bounds is None else in_bounds(lat, lon, self._bounds)
-        self._outside += int(np.count_nonzero(~inside))
+        self.outside += int(np.count_nonzero(~inside))
         self._points.append((lat[inside], lon[inside], choice[inside]))
 
     def add_shape(self, shape: Any, choice: int, name: str) -> None:
@@ -132,7 +129,7 @@ class Collector:
         """Those that touch the bounds."""
         if self._bounds is not None:
             near = areas.touching(self._bounds)
-            self._outside += int(np.count_nonzero(~near))
+            self.outside += int(np.count_nonzero(~near))
             areas, choice = areas.take(near), choice[near]
         self._areas.append((areas, choice))
 
@@ -147,7 +144,7 @@ class Collector:
         points, areas = (np.repeat(np.arange(len(start) - 1), np.diff(start)) for start in (point, area))
         rule, code, value, hours = rows[np.concatenate([of_point, of_area])].T
         dropped = {reason: len(names) for reason, names in self.lost.items()}
-        dropped["outside the area"] = self._outside
+        dropped["outside the area"] = self.outside
         return Features.of_rows(
             lat[points],
             lon[points],

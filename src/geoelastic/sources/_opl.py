@@ -121,11 +121,8 @@ def _parsed(text: bytes) -> Block:
     letters = np.frombuffer(text, dtype=np.uint8)
     number, is_way, first, tags, start, ref, lon, lat, newest = parse_lines(letters, text.count(b"\n"))
     column = pa.StringArray.from_buffers(len(number), pa.py_buffer(first), pa.py_buffer(tags))
-    return Block(text, number, is_way, column, _date(newest), start, ref, lon, lat)
-
-
-def _date(digits: int) -> str:
-    return datetime.strptime(f"{digits}Z", "%Y%m%d%H%M%S%z").strftime("%Y-%m-%dT%H:%M:%SZ") if digits else ""
+    date = datetime.strptime(f"{newest}Z", "%Y%m%d%H%M%S%z").strftime("%Y-%m-%dT%H:%M:%SZ") if newest else ""
+    return Block(text, number, is_way, column, date, start, ref, lon, lat)
 
 
 def tag_sets(column: Any, keys: Sequence[str]) -> tuple[list[dict[str, str]], IntArray]:

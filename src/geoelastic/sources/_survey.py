@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -33,17 +32,6 @@ _MARGIN = 1e-6
 
 class UnsortedError(Exception):
     """The numbers of the objects do not ascend."""
-
-
-@dataclass(frozen=True, eq=False)
-class Found:
-    """The lines in the format OPL of what counts and may touch the box, with all that it consists of.
-
-    `outside`: how many objects count but do not touch the box.
-    """
-
-    text: bytes
-    outside: int
 
 
 def sides_of(lat: FloatArray, lon: FloatArray, bounds: Bounds) -> ByteArray:
@@ -142,8 +130,10 @@ class FileSurvey:
         self._members: set[int] = set()
         self._outside = 0
 
-    def run(self, bar: Bar | None = None) -> Found:
-        """Reads the file's nodes, ways and relations, then what is missing of the chosen ones."""
+    def run(self, bar: Bar | None = None) -> tuple[bytes, int]:
+        """Reads the file's nodes, ways and relations, then what is missing of the chosen ones: the lines in the format
+        OPL of what counts and may touch the box, with all that it consists of, and how many objects count but do not.
+        """
         stages: dict[str, Callable[[], None]] = {
             "nodes": lambda: self._look(NODE, self._look_at_nodes),
             "ways": lambda: self._look(WAY, self._look_at_ways),
@@ -156,7 +146,7 @@ class FileSurvey:
                 bar.update(done / len(stages), note=f"looking for {what}")
             stage()
         lines = [*(self._nodes[n] for n in sorted(self._nodes)), *(self._ways[w] for w in sorted(self._ways))]
-        return Found("\n".join([*lines, *self._relations, ""]).encode(), self._outside)
+        return "\n".join([*lines, *self._relations, ""]).encode(), self._outside
 
     def _look(self, kind: str, at: Callable[[Block], None]) -> None:
         for block in objects(self._path, kind):

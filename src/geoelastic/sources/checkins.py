@@ -22,7 +22,8 @@ import pyarrow.csv as pcsv
 from ..arrays import BoolArray, FloatArray, IntArray, Locked
 from ..errors import FileError, InputError, require_choice, require_path
 from .streams import KEEP_ALL, numbers, open_stream, usual_column
-from .streams.plumbing import ByteSource
+from .streams.plumbing import ByteSource, suffix_of
+from .streams.textfile import TEXT_SUFFIXES
 
 FORMATS = ("auto", "snap", "foursquare", "table")
 #: SNAP: Cho, Myers, Leskovec, KDD 2011.  Foursquare: Yang et al., TSMC 2015 (dataset_TSMC2014_NYC.txt, _TKY.txt).
@@ -32,7 +33,6 @@ _COLUMNS = {
 }
 #: what a caller may name the columns of
 _ROLES = ("lat", "lon", "user", "place", "time")
-_TEXT = (".csv", ".tsv", ".txt")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
@@ -103,8 +103,7 @@ def read_checkins(path: str | Path, *, format: str = "auto", columns: Mapping[st
 
 
 def _sniff(path: Path) -> str:
-    suffix = (Path(path.stem) if path.suffix.lower() == ".gz" else path).suffix.lower()
-    if suffix and suffix not in _TEXT:
+    if suffix_of(path) not in ("", *TEXT_SUFFIXES):
         return "table"
     with ByteSource(path).open() as file:
         first = file.read(1 << 16).decode("latin-1").partition("\n")[0]

@@ -15,11 +15,13 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..errors import FileError
 from ..progress import Bar, progress_bar
 from ._collect import Collector
 from ._opl import newest_change
-from ._survey import FileSurvey, Found, UnsortedError
+from ._survey import FileSurvey, UnsortedError
 from .features import Bounds, Features, TagRule
 from .osm_passes import OsmPasses, load_osmium
 
@@ -73,8 +75,9 @@ def read_osm(
             if found is None:
                 passes = OsmPasses(str(path), collector, storage, bar=bar if progress else None)
             else:
-                collector.leave_outside(found.outside)
-                passes = OsmPasses(found.text, collector, storage)
+                lines, outside = found
+                collector.outside += outside
+                passes = OsmPasses(lines, collector, storage)
             passes.run()
         newest = stamp or passes.newest or (newest_change(path, collector.keys) if found is not None else "")
     info = {
@@ -88,18 +91,16 @@ def read_osm(
 
 def _survey(
     path: str | Path, collector: Collector, bounds: Bounds | None, box: Bounds | None, bar: Bar
-) -> Found | None:
+) -> tuple[bytes, int] | None:
     """What may touch the bounds; None where reading all of the file is as good."""
-    if bounds is None or Path(path).stat().st_size < SURVEY_BYTES or (box is not None and _covers(bounds, box)):
+    if bounds is None or Path(path).stat().st_size < SURVEY_BYTES:
+        return None
+    if box is not None and np.all(np.less_equal(bounds[:2], box[:2]) & np.greater_equal(bounds[2:], box[2:])):
         return None
     try:
         return FileSurvey(path, collector.keys, collector.counts, bounds).run(bar)
     except UnsortedError:
         return None
-
-
-def _covers(bounds: Bounds, box: Bounds) -> bool:
-    return all(bounds[i] <= box[i] for i in (0, 1)) and all(bounds[i] >= box[i] for i in (2, 3))
 
 
 @contextmanager

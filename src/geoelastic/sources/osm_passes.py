@@ -14,12 +14,13 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import shapely
 
-from ..errors import FileError, MissingExtraError
+from ..errors import FileError, import_extra
 from ..progress import Bar
 from ._collect import EDGE_PART, Collector, Objects
 from ._opl import LOCATED
@@ -42,7 +43,7 @@ class OsmPasses:
         self._table = self._osmium.index.create_map(storage)
         self._objects = Objects(collector)
         self._manager = self._osmium.area.AreaManager()
-        self._relations = _Relations(collector)
+        self._relations = _Multipolygons(self._osmium, collector)
 
     @property
     def newest(self) -> str:
@@ -94,7 +95,7 @@ class OsmPasses:
 
     def _read_members(self) -> None:
         """Multipolygons of which the file has every member are put together by libosmium, the others here."""
-        osmium, rings = self._osmium, _Rings(self._osmium, self._collector, self._relations)
+        osmium, rings = self._osmium, self._relations
         # A bitmap over all numbers up to the largest; lines hold members and little else, and are looked at one by one.
         members = [osmium.filter.IdFilter(rings.waiting)] if isinstance(self._source, str) else []
         locations, areas = self._locations(), osmium.BufferIterator()
@@ -112,13 +113,15 @@ class OsmPasses:
         rings.add_incomplete()
 
 
-class _Relations:
-    """Which multipolygons count, and their members."""
+class _Multipolygons:
+    """Which multipolygons count, and their shapes out of their member ways; the lines of one are kept until it is
+    complete."""
 
-    def __init__(self, collector: Collector) -> None:
-        self._collector = collector
+    def __init__(self, osmium: Any, collector: Collector) -> None:
+        self._osmium, self._collector, self._wkb = osmium, collector, osmium.geom.WKBFactory()
         self.choices: dict[int, int] = {}
-        self.members: dict[int, list[int]] = {}
+        self._members: dict[int, list[int]] = {}
+        self._lines: dict[int, str] = {}
 
     def relation(self, relation: Any) -> None:
         """Called by libosmium for each relation that has one of the keys."""
@@ -129,17 +132,12 @@ class _Relations:
             self._collector.drop(NOT_AREA, f"relation/{relation.id}")
             return
         self.choices[relation.id] = choice
-        self.members[relation.id] = [m.ref for m in relation.members if m.type == "w"]
+        self._members[relation.id] = [m.ref for m in relation.members if m.type == "w"]
 
-
-class _Rings:
-    """Multipolygons out of their member ways; the lines of one are kept until it is complete."""
-
-    def __init__(self, osmium: Any, collector: Collector, relations: _Relations) -> None:
-        self._osmium, self._collector, self._relations = osmium, collector, relations
-        self._wkb = osmium.geom.WKBFactory()
-        self.waiting = Counter(way for number in relations.choices for way in relations.members[number])
-        self._lines: dict[int, str] = {}
+    @cached_property
+    def waiting(self) -> Counter[int]:
+        """How many of them wait for each way, once all are known."""
+        return Counter(way for number in self.choices for way in self._members[number])
 
     def add_line(self, way: Any) -> None:
         try:
@@ -153,22 +151,22 @@ class _Rings:
         """Multipolygons that libosmium has put together."""
         for area in areas:
             number = area.orig_id()
-            if area.from_way() or number not in self._relations.choices:
+            if area.from_way() or number not in self.choices:
                 continue
             try:
                 shape = self._wkb.create_multipolygon(area)
             except (RuntimeError, ValueError):
                 continue
-            self._collector.add_shape(shape, self._relations.choices.pop(number), f"relation/{number}")
-            for way in self._relations.members.pop(number):
+            self._collector.add_shape(shape, self.choices.pop(number), f"relation/{number}")
+            for way in self._members.pop(number):
                 self.waiting[way] -= 1
                 if not self.waiting[way]:
                     self._lines.pop(way, None)
 
     def add_incomplete(self) -> None:
         """Multipolygons with members missing: kept, as by osm2pgsql, if what is there are closed rings."""
-        for number, choice in self._relations.choices.items():
-            members = self._relations.members[number]
+        for number, choice in self.choices.items():
+            members = self._members[number]
             there = [shapely.from_wkb(self._lines[way]) for way in members if way in self._lines]
             shape = closed_area(there)
             lon, lat = shapely.get_coordinates(there).T
@@ -221,12 +219,6 @@ def closed_area(lines: Sequence[Any]) -> Any:
 
 
 def load_osmium() -> Any:
-    try:
-        import osmium
-        import osmium.area
-        import osmium.filter
-        import osmium.geom
-        import osmium.index
-    except ImportError:
-        raise MissingExtraError("osmium", "osm") from None
-    return osmium
+    for part in ("area", "filter", "geom", "index"):
+        import_extra(f"osmium.{part}", "osm")
+    return import_extra("osmium", "osm")

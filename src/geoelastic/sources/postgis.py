@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import shapely
 
-from ..errors import FileError, InputError, MissingExtraError
+from ..errors import FileError, InputError, import_extra
 from ._collect import Collector
 from .features import Bounds, Features, TagRule
 from .osm import ODBL
@@ -69,7 +69,7 @@ class _Schema:
     """Which tables and columns there are, and the queries on them."""
 
     def __init__(self, connection: Any, prefix: str) -> None:
-        self._connection, self._prefix = connection, prefix
+        self._connection, self._prefix, self._sql = connection, prefix, import_extra("psycopg.sql", "postgis")
         self._srid: dict[str, int] = {}
         names = [f"{prefix}_point", f"{prefix}_polygon"]
         with connection.cursor() as cursor:
@@ -94,8 +94,7 @@ class _Schema:
         return any(self._expression(f"{self._prefix}_{kind}", key) is not None for kind in ("point", "polygon"))
 
     def _expression(self, table: str, key: str) -> Any:
-        from psycopg import sql
-
+        sql = self._sql
         if (table, key) in self._columns:
             return sql.Identifier(key)
         kind = self._columns.get((table, "tags"))
@@ -109,8 +108,7 @@ class _Schema:
         self, table: str, wanted: list[str], keys: list[str], bounds: Bounds | None
     ) -> Iterator[tuple[Any, ...]]:
         """(osm_id, a value for each wanted tag, WKB in degrees) of objects that have a key and touch the bounds."""
-        from psycopg import sql
-
+        sql = self._sql
         found = {key: self._expression(table, key) for key in wanted}
         present = [found[key] for key in keys if found[key] is not None]
         if not present:
@@ -124,7 +122,8 @@ class _Schema:
             way=sql.SQL("way" if point else "ST_Collect(way)"),
             table=sql.Identifier(table),
             where=sql.SQL("WHERE ({}){}").format(
-                sql.SQL(" OR ").join(sql.SQL("{} IS NOT NULL").format(e) for e in present), self._near(table, bounds)
+                sql.SQL(" OR ").join(sql.SQL("{} IS NOT NULL").format(e) for e in present),
+                self._near(table, bounds),
             ),
             group=sql.SQL("" if point else "GROUP BY osm_id, " + ", ".join(str(i + 2) for i in range(len(wanted)))),
         )
@@ -135,8 +134,7 @@ class _Schema:
 
     def _near(self, table: str, bounds: Bounds | None) -> Any:
         """All rows of the objects that have a row near the bounds: shares need the whole of a multipolygon."""
-        from psycopg import sql
-
+        sql = self._sql
         if bounds is None:
             return sql.SQL("")
         lat_min, lon_min, lat_max, lon_max = bounds
@@ -166,10 +164,7 @@ class _Schema:
 @contextmanager
 def _connected(dsn: str) -> Iterator[Any]:
     """A read-only connection; errors name neither the user nor the password."""
-    try:
-        import psycopg
-    except ImportError:
-        raise MissingExtraError("psycopg", "postgis") from None
+    psycopg = import_extra("psycopg", "postgis")
     try:
         connection = psycopg.connect(dsn, connect_timeout=_CONNECT_SECONDS)
     except psycopg.ProgrammingError:

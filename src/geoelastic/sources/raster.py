@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from pyproj import Transformer
 
 from ..arrays import FloatArray
-from ..errors import FileError, InputError, MissingExtraError, require_choice
+from ..errors import FileError, InputError, import_extra, require_choice
 from .features import Areas, Bounds, Features
 
 RASTER_SUFFIXES = (".tif", ".tiff", ".vrt")
@@ -57,10 +58,7 @@ def raster_box(path: str | Path) -> Bounds:
 
 
 def _opened(path: str | Path) -> Any:
-    try:
-        import rasterio
-    except ImportError:
-        raise MissingExtraError("rasterio", "raster") from None
+    rasterio = import_extra("rasterio", "raster")
     if not Path(path).is_file():
         raise FileError(f"{path}: there is no such file")
     try:
@@ -83,8 +81,6 @@ def _border(width: int, height: int) -> tuple[FloatArray, FloatArray]:
 
 
 def _to_degrees(data: Any, col: Any, row: Any) -> tuple[FloatArray, FloatArray]:
-    from pyproj import Transformer
-
     x, y = _apply(data.transform, np.ravel(col), np.ravel(row))
     lon, lat = Transformer.from_crs(data.crs.to_wkt(), "EPSG:4326", always_xy=True).transform(x, y)
     return np.asarray(lon), np.asarray(lat)
@@ -97,7 +93,6 @@ def _apply(affine: Any, u: FloatArray, v: FloatArray) -> tuple[FloatArray, Float
 
 def _window(data: Any, bounds: Bounds | None) -> Any:
     """The pixels that can touch the bounds, with two to spare."""
-    from pyproj import Transformer
     from rasterio.windows import Window
 
     if bounds is None:
@@ -133,8 +128,6 @@ def _pixels(corners: FloatArray, rows: npt.NDArray[Any], cols: npt.NDArray[Any])
 
 def _area_km2(outlines: FloatArray) -> FloatArray:
     """Area on the ground of small quadrilaterals of degrees, by an equal-area projection and the shoelace formula."""
-    from pyproj import Transformer
-
     equal_area = Transformer.from_crs("EPSG:4326", "EPSG:6933", always_xy=True)
     x, y = equal_area.transform(outlines[..., 0], outlines[..., 1])
     x, y = x - x[:, :1], y - y[:, :1]

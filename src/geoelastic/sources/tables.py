@@ -19,19 +19,17 @@ import numpy.typing as npt
 import shapely
 
 from ..arrays import FloatArray
-from ..errors import FileError, InputError, MissingExtraError
+from ..errors import FileError, InputError, import_extra
 from .features import Geometries
-from .streams import open_stream
-from .streams.columns import KEEP_ALL, find_place_columns
-from .streams.geojsonfile import read_features
-from .streams.plumbing import ByteSource, way_to_degrees
-from .streams.textfile import read_head
+from .streams import KEEP_ALL, STREAM_SUFFIXES, find_place_columns, open_stream
+from .streams.geojsonfile import GEOJSON_SUFFIXES, read_features
+from .streams.parquetfile import PARQUET_SUFFIXES
+from .streams.plumbing import ByteSource, suffix_of, way_to_degrees
+from .streams.textfile import TEXT_SUFFIXES, read_head
+from .streams.vectorfile import VECTOR_SUFFIXES
 
-_TEXT, _GEOJSON = (".csv", ".tsv", ".txt"), (".geojson", ".json", ".geojsonl", ".ndjson")
-_PARQUET, _VECTOR = (".parquet", ".geoparquet", ".pq"), (".gpkg", ".shp", ".shz", ".fgb")
-TABLE_SUFFIXES = (
-    *_TEXT, *_PARQUET, *_GEOJSON, ".gpx", *_VECTOR, *(f"{suffix}.gz" for suffix in (*_TEXT, *_GEOJSON, ".gpx")),
-)  # fmt: skip
+_COMPRESSED = tuple(f"{suffix}.gz" for suffix in (*TEXT_SUFFIXES, *GEOJSON_SUFFIXES, ".gpx"))
+TABLE_SUFFIXES = (*STREAM_SUFFIXES, *_COMPRESSED)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,16 +70,16 @@ def read_table(source: Any, *, layer: str | None = None) -> Table:
     path = Path(source)
     if not path.is_file():
         raise FileError(f"{path}: there is no such file")
-    suffix = Path(path.stem if path.suffix.lower() == ".gz" else path.name).suffix.lower()
-    if suffix in _TEXT:
+    suffix = suffix_of(path)
+    if suffix in TEXT_SUFFIXES:
         return _read_csv(path)
-    if suffix in _PARQUET:
+    if suffix in PARQUET_SUFFIXES:
         return _read_parquet(path)
-    if suffix in _GEOJSON:
+    if suffix in GEOJSON_SUFFIXES:
         return _read_geojson(path)
     if suffix == ".gpx":
         return _read_gpx(path)
-    if suffix in _VECTOR:
+    if suffix in VECTOR_SUFFIXES:
         return _read_with_geopandas(path, layer)
     raise InputError(f"{path.name}: a table must be one of {', '.join(TABLE_SUFFIXES)}")
 
@@ -106,10 +104,7 @@ def _read_csv(path: Path) -> Table:
 
 
 def _arrow_columns(table: Any) -> dict[str, npt.NDArray[Any]]:
-    return {
-        name: column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
-        for name, column in zip(table.column_names, table.columns, strict=True)
-    }
+    return {name: column.to_numpy() for name, column in zip(table.column_names, table.columns, strict=True)}
 
 
 def _read_parquet(path: Path) -> Table:
@@ -157,10 +152,7 @@ def _tidy(values: list[Any]) -> npt.NDArray[Any]:
 
 
 def _read_with_geopandas(path: Path, layer: str | None) -> Table:
-    try:
-        import geopandas
-    except ImportError:
-        raise MissingExtraError("geopandas", "geo") from None
+    geopandas = import_extra("geopandas", "geo")
     try:
         frame = geopandas.read_file(path, **({"layer": layer} if layer else {}))
     except Exception as error:

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import shapely
+from pyproj import CRS, Transformer
+from pyproj.exceptions import CRSError
 
 from ..arrays import BoolArray, FloatArray, IntArray
 from ..errors import InputError, require_positive
@@ -158,9 +160,6 @@ def _check_not_swapped(name: str, lat: FloatArray, lon: FloatArray, bounds: Boun
 
 
 def _squares(lat: FloatArray, lon: FloatArray, side_m: float, crs: str | None, name: str) -> Areas:
-    from pyproj import CRS, Transformer
-    from pyproj.exceptions import CRSError
-
     if crs is None:
         raise InputError(
             f"{name}: 'side_m' needs 'side_crs', the grid's coordinate reference system such as 'EPSG:3035'"

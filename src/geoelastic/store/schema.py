@@ -41,7 +41,7 @@ def parse_json(content: bytes, what: str, *, most: int = JSON_BYTES) -> Any:
         source = content.decode()
         _scan(source, what)
         value = json.loads(
-            source, object_pairs_hook=_unique, parse_constant=_not_finite, parse_float=_finite, parse_int=int
+            source, object_pairs_hook=_unique, parse_constant=_finite, parse_float=_finite, parse_int=int
         )
         if "\\u" in source:  # the only way to spell half of a character
             _require_text(value)
@@ -67,10 +67,6 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(entries) != len(pairs):
         raise ValueError("a key stands twice")
     return entries
-
-
-def _not_finite(name: str) -> float:
-    raise ValueError(name)
 
 
 def _finite(digits: str) -> float:

@@ -23,10 +23,11 @@ from typing import Any, Protocol
 from ...errors import InputError
 from ...store.atomic import writing
 from .columns import KEEP_ALL, SEEDED_COLUMN, Batch, Layout, find_place_columns, numbers, tells_place, usual_column
-from .geojsonfile import GeoJsonReader, GeoJsonWriter
+from .geojsonfile import GEOJSON_SUFFIXES, GeoJsonReader, GeoJsonWriter
 from .gpxfile import GpxReader, GpxWriter
-from .parquetfile import ParquetReader, ParquetWriter, point_columns
-from .textfile import CsvReader, CsvWriter
+from .parquetfile import PARQUET_SUFFIXES, ParquetReader, ParquetWriter, point_columns
+from .plumbing import suffix_of
+from .textfile import TEXT_SUFFIXES, CsvReader, CsvWriter
 from .vectorfile import VECTOR_SUFFIXES, VectorReader, VectorWriter
 
 __all__ = [
@@ -35,21 +36,14 @@ __all__ = [
 ]  # fmt: skip
 
 _FORMATS: dict[str, tuple[Any, Any]] = {
-    ".csv": (CsvReader, CsvWriter),
-    ".tsv": (CsvReader, CsvWriter),
-    ".txt": (CsvReader, CsvWriter),
-    ".parquet": (ParquetReader, ParquetWriter),
-    ".pq": (ParquetReader, ParquetWriter),
-    ".geoparquet": (ParquetReader, ParquetWriter),
-    ".geojson": (GeoJsonReader, GeoJsonWriter),
-    ".json": (GeoJsonReader, GeoJsonWriter),
-    ".geojsonl": (GeoJsonReader, GeoJsonWriter),
-    ".ndjson": (GeoJsonReader, GeoJsonWriter),
+    **dict.fromkeys(TEXT_SUFFIXES, (CsvReader, CsvWriter)),
+    **dict.fromkeys(PARQUET_SUFFIXES, (ParquetReader, ParquetWriter)),
+    **dict.fromkeys(GEOJSON_SUFFIXES, (GeoJsonReader, GeoJsonWriter)),
     ".gpx": (GpxReader, GpxWriter),
     **dict.fromkeys(VECTOR_SUFFIXES, (VectorReader, VectorWriter)),
 }
 STREAM_SUFFIXES = tuple(_FORMATS)
-_UNCOMPRESSED = (".parquet", ".pq", ".geoparquet", *VECTOR_SUFFIXES)
+_UNCOMPRESSED = (*PARQUET_SUFFIXES, *VECTOR_SUFFIXES)
 
 
 class Reader(Protocol):
@@ -109,11 +103,9 @@ def write_stream(path: str | Path, layout: Layout) -> Iterator[Writer]:
 
 
 def _suffix(path: Path) -> str:
-    suffix = path.suffix.lower()
-    if suffix == ".gz":
-        suffix = Path(path.stem).suffix.lower()
-        if suffix in _UNCOMPRESSED:
-            raise InputError(f"{path.name}: a {suffix} file is read in place; it must not be called .gz")
+    suffix = suffix_of(path)
+    if path.suffix.lower() == ".gz" and suffix in _UNCOMPRESSED:
+        raise InputError(f"{path.name}: a {suffix} file is read in place; it must not be called .gz")
     if suffix not in _FORMATS:
         raise InputError(f"{path.name}: a table of places must be one of {', '.join(STREAM_SUFFIXES)}")
     return suffix

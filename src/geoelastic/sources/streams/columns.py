@@ -116,15 +116,28 @@ class Layout:
     lon: str = "lon"
     geometry: str | None = None
 
+    @classmethod
+    def of(cls, schema: Any, place: Sequence[str], withheld: Collection[str], metadata: Any = None) -> Layout:
+        """The layout of what is left of a schema, whose `place` is a column of points or those of lat and lon."""
+        order = tuple(name for name in schema.names if name not in withheld)
+        rest = pa.schema([schema.field(name) for name in order if name not in place], metadata=metadata)
+        return cls(order, rest, *place) if len(place) == 2 else cls(order, rest, geometry=place[0])
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        """The columns that hold the place."""
+        return (self.lat, self.lon) if self.geometry is None else (self.geometry,)
+
     def with_column(self, name: str, value: Any) -> Layout:
         """The layout of batches that got one more column."""
         field = pa.field(name, pa.scalar(value).type)
         return replace(self, order=(*self.order, name), rest=self.rest.append(field))
 
-    def assemble(self, batch: Batch, place: dict[str, Any]) -> Any:
+    def assemble(self, batch: Batch, columns: Sequence[Any]) -> Any:
         """One table in the layout's order from a batch and the columns that hold its place."""
-        columns = [place[name] if name in place else batch.rest.column(name) for name in self.order]
-        return pa.table(columns, names=list(self.order))
+        place = dict(zip(self.place, columns, strict=True))
+        every = [place[name] if name in place else batch.rest.column(name) for name in self.order]
+        return pa.table(every, names=list(self.order))
 
 
 def find_place_columns(names: Sequence[str], lat: str | None, lon: str | None, *, where: str) -> tuple[str, str]:

@@ -20,6 +20,7 @@ from ...errors import FileError, GeoelasticError, InputError
 from .columns import Batch, Layout, row_batches, tells_place
 from .plumbing import DEGREE_DECIMALS, ByteSource, DocumentReader, open_write
 
+GEOJSON_SUFFIXES = (".geojson", ".json", ".geojsonl", ".ndjson")
 _CHUNK_CHARS = 1 << 18
 #: No feature of a point is as long as this; what is, would only fill the memory.
 _MOST_CHARS = 1 << 26

@@ -40,7 +40,7 @@ class GpxReader(DocumentReader):
         open_elements: list[Any] = []
         line = segment = 0
         for event, element in ElementTree.iterparse(file, events=("start", "end")):
-            tag = element.tag.rsplit("}", 1)[-1]
+            tag = _tag(element)
             if event == "start":
                 if not open_elements and tag != "gpx":
                     raise ValueError("not GPX")
@@ -50,19 +50,9 @@ class GpxReader(DocumentReader):
                 continue
             open_elements.pop()
             if tag in _POINTS:
-                yield (
-                    float(element.attrib["lat"]),
-                    float(element.attrib["lon"]),
-                    _POINTS[tag],
-                    line,
-                    segment,
-                    self._time(element),
-                )
-            elif (
-                tag not in _STRUCTURE
-                and open_elements
-                and open_elements[-1].tag.rsplit("}", 1)[-1] in _STRUCTURE - {*_POINTS}
-            ):
+                lat, lon = float(element.attrib["lat"]), float(element.attrib["lon"])
+                yield lat, lon, _POINTS[tag], line, segment, self._time(element)
+            elif tag not in _STRUCTURE and open_elements and _tag(open_elements[-1]) in _STRUCTURE - {*_POINTS}:
                 self._withhold(tag)
             if tag in _STRUCTURE and open_elements:
                 open_elements[-1].clear()  # what has been read is let go, so that memory does not grow with the file
@@ -70,7 +60,7 @@ class GpxReader(DocumentReader):
     def _time(self, point: Any) -> str | None:
         time = None
         for child in point:
-            tag = child.tag.rsplit("}", 1)[-1]
+            tag = _tag(child)
             if tag == "time":
                 time = child.text
             else:
@@ -97,14 +87,15 @@ class GpxWriter:
     def write(self, batch: Batch) -> None:
         n = len(batch.lat)
         native = {c: batch.rest.column(c).to_pylist() for c in ("kind", "line", "segment")} if self._native else {}
-        times = batch.rest.column(self._time).to_pylist() if self._time else [None] * n
+        times: Any = batch.rest.column(self._time).to_pylist() if self._time else [None] * n
         for k, (lat, lon) in enumerate(
             zip(decimals(batch.lat).to_pylist(), decimals(batch.lon).to_pylist(), strict=True)
         ):
             place = (native["kind"][k], native["line"][k], native["segment"][k]) if native else ("track", 1, 1)
             self._move_to(place)
             tag = next(t for t, kind in _POINTS.items() if kind == place[0])
-            inner = f"<time>{escape(_iso(times[k]))}</time>" if times[k] is not None else ""
+            when = times[k].isoformat() if hasattr(times[k], "isoformat") else times[k]
+            inner = "" if when is None else f"<time>{escape(str(when))}</time>"
             self._put(f'<{tag} lat="{lat}" lon="{lon}">{inner}</{tag}>\n')
 
     def _move_to(self, place: tuple[str, int, int]) -> None:
@@ -132,5 +123,6 @@ class GpxWriter:
         self._file.close()
 
 
-def _iso(value: Any) -> str:
-    return str(value.isoformat()) if hasattr(value, "isoformat") else str(value)
+def _tag(element: Any) -> str:
+    """The name of an element without its namespace."""
+    return str(element.tag).rsplit("}", 1)[-1]

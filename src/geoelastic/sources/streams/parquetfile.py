@@ -16,12 +16,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import shapely
+from pyarrow import parquet
 
 from ...arrays import FloatArray
 from ...errors import FileError, GeoelasticError, InputError
 from .columns import Batch, Layout, find_place_columns, numbers, tells_place
 from .plumbing import DEGREE_DECIMALS, way_to_degrees
 
+PARQUET_SUFFIXES = (".parquet", ".pq", ".geoparquet")
 _BATCH_ROWS = 1 << 16
 
 
@@ -34,23 +36,14 @@ class ParquetReader:
         self._path, self._rows_read = path, 0
         self._file = _open(path)
         schema = self._file.schema_arrow
-        self._geometry: str | None = None
-        self._to_degrees: Any = None
-        covering: set[str] = set()
-        if lat is None and lon is None:
-            self._geometry, self._to_degrees, covering = _geometry(schema, path.name)
-        if self._geometry is None:
-            self.lat, self.lon = find_place_columns(schema.names, lat, lon, where=path.name)
-        place = {self._geometry} if self._geometry is not None else {self.lat, self.lon}
+        named = lat is not None or lon is not None
+        geometry, self._to_degrees, covering = _geometry(schema.remove_metadata() if named else schema, path.name)
+        place = find_place_columns(schema.names, lat, lon, where=path.name) if geometry is None else (geometry,)
         self.withheld = [n for n in schema.names if n in covering or (n not in place and tells_place(n, keep))]
-        order = tuple(n for n in schema.names if n not in self.withheld)
-        rest = pa.schema(
-            [schema.field(n) for n in order if n not in place], metadata=_plain_metadata(schema, self.withheld)
-        )
-        if self._geometry is not None:
-            self.layout = Layout(order, rest, geometry=self._geometry)
-        else:
-            self.layout = Layout(order, rest, self.lat, self.lon)
+        # nothing about places; pandas' notes speak of all columns, so they go if one is withheld
+        dropped = {b"geo", b"ARROW:schema"} | ({b"pandas"} if self.withheld else set())
+        metadata = {k: v for k, v in (schema.metadata or {}).items() if k not in dropped}
+        self.layout = Layout.of(schema, place, self.withheld, metadata or None)
 
     @staticmethod
     def names(path: Path) -> list[str]:
@@ -59,9 +52,8 @@ class ParquetReader:
 
     def batches(self) -> Iterator[Batch]:
         """The rows in order."""
-        place = [self._geometry] if self._geometry is not None else [self.lat, self.lon]
         try:
-            for record in self._file.iter_batches(_BATCH_ROWS, columns=[*self.layout.rest.names, *place]):
+            for record in self._file.iter_batches(_BATCH_ROWS, columns=[*self.layout.rest.names, *self.layout.place]):
                 table = pa.Table.from_batches([record])
                 self._rows_read += table.num_rows
                 yield Batch(*self._latlon(table), table.select(self.layout.rest.names))
@@ -75,10 +67,10 @@ class ParquetReader:
         return self._rows_read / max(1, int(self._file.metadata.num_rows))
 
     def _latlon(self, table: Any) -> tuple[FloatArray, FloatArray]:
-        if self._geometry is None:
-            lat, lon = (numbers(table.column(n), name=n, where=self._path.name) for n in (self.lat, self.lon))
+        if self.layout.geometry is None:
+            lat, lon = (numbers(table.column(n), name=n, where=self._path.name) for n in self.layout.place)
             return lat, lon
-        x, y = point_columns(table.column(self._geometry), where=self._path.name)
+        x, y = point_columns(table.column(self.layout.geometry), where=self._path.name)
         if self._to_degrees is not None:
             x, y = self._to_degrees.transform(x, y)
         return np.asarray(y, dtype=np.float64), np.asarray(x, dtype=np.float64)
@@ -88,12 +80,8 @@ class ParquetWriter:
     """Rows as a Parquet file, or GeoParquet if they came with a geometry."""
 
     def __init__(self, path: Path, layout: Layout, *, name: str) -> None:
-        from pyarrow import parquet
-
         self._layout = layout
-        place = (
-            {layout.geometry: pa.binary()} if layout.geometry else {layout.lat: pa.float64(), layout.lon: pa.float64()}
-        )
+        place = dict.fromkeys(layout.place, pa.float64() if layout.geometry is None else pa.binary())
         fields = [pa.field(n, place[n]) if n in place else layout.rest.field(n) for n in layout.order]
         metadata = dict(layout.rest.metadata or {})
         if layout.geometry is not None:
@@ -106,10 +94,9 @@ class ParquetWriter:
     def write(self, batch: Batch) -> None:
         lat, lon = np.round(batch.lat, DEGREE_DECIMALS), np.round(batch.lon, DEGREE_DECIMALS)
         if self._layout.geometry is not None:
-            points = shapely.to_wkb(shapely.points(lon, lat))
-            place = {self._layout.geometry: pa.array(points, pa.binary())}
+            place = [pa.array(shapely.to_wkb(shapely.points(lon, lat)), pa.binary())]
         else:
-            place = {self._layout.lat: pa.array(lat), self._layout.lon: pa.array(lon)}
+            place = [pa.array(lat), pa.array(lon)]
         self._writer.write_table(self._layout.assemble(batch, place).cast(self._schema))
 
     def close(self, *, whole: bool) -> None:
@@ -117,8 +104,6 @@ class ParquetWriter:
 
 
 def _open(path: Path) -> Any:
-    from pyarrow import parquet
-
     try:
         file = parquet.ParquetFile(path)
         _ = file.schema_arrow
@@ -127,13 +112,6 @@ def _open(path: Path) -> Any:
         raise FileError(f"{path}: there is no such file") from None
     except (pa.ArrowException, OSError, ValueError):
         raise FileError(f"{path.name}: not a whole Parquet file") from None
-
-
-def _plain_metadata(schema: Any, withheld: list[str]) -> dict[bytes, bytes] | None:
-    """Metadata that says nothing about places; pandas' notes speak of all columns, so they go if one is withheld."""
-    dropped = {b"geo", b"ARROW:schema"} | ({b"pandas"} if withheld else set())
-    kept = {k: v for k, v in (schema.metadata or {}).items() if k not in dropped}
-    return kept or None
 
 
 def point_columns(column: Any, *, where: str) -> tuple[FloatArray, FloatArray]:

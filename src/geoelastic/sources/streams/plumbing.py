@@ -12,6 +12,8 @@ from typing import IO, Any, cast
 
 import numpy as np
 import pyarrow as pa
+from pyproj import CRS, Transformer
+from pyproj.exceptions import CRSError
 
 from ...arrays import FloatArray
 from ...errors import FileError, InputError
@@ -19,6 +21,11 @@ from .columns import Layout
 
 #: Decimals of a degree in what is written: about a centimetre.
 DEGREE_DECIMALS = 7
+
+
+def suffix_of(path: Path) -> str:
+    """The suffix that says what a file holds, compressed or not."""
+    return Path(path.stem if path.suffix.lower() == ".gz" else path.name).suffix.lower()
 
 
 class ByteSource:
@@ -90,9 +97,6 @@ def open_write(path: Path, name: str) -> IO[bytes]:
 
 def way_to_degrees(crs: Any, where: str) -> Any:
     """The way from a reference system to degrees; None if it is in degrees."""
-    from pyproj import CRS, Transformer
-    from pyproj.exceptions import CRSError
-
     try:
         known = CRS.from_user_input(crs)
     except CRSError:

@@ -16,6 +16,7 @@ from ...errors import FileError, InputError
 from .columns import KEEP_ALL, Batch, Layout, find_place_columns, numbers, tells_place
 from .plumbing import ByteSource, decimals, open_write
 
+TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
 _BLOCK_BYTES = 1 << 22
 _HEAD_BYTES = 1 << 20
 _TIME = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d([.,]\d+)?)?(Z|[+-]\d\d:?\d\d)?)?")
@@ -36,16 +37,15 @@ class CsvReader:
         self.fraction = self._source.fraction
         self._delimiter, self._names, first = read_head(path, self._source)
         self._headless = first is not None
-        self.lat, self.lon = find_place_columns(self._names, lat, lon, where=path.name)
-        others = [n for n in self._names if n not in (self.lat, self.lon)]
+        place = find_place_columns(self._names, lat, lon, where=path.name)
+        others = [n for n in self._names if n not in place]
         if first is None:
             self.withheld = [n for n in others if tells_place(n, keep)]
         else:
             times = {name for name, cell in zip(self._names, first, strict=True) if _TIME.fullmatch(cell)}
             self.withheld = [n for n in others if n not in times and n not in keep and KEEP_ALL not in keep]
-        order = tuple(n for n in self._names if n not in self.withheld)
-        kept = pa.schema([(n, pa.string()) for n in others if n not in self.withheld])
-        self.layout = Layout(order, kept, self.lat, self.lon)
+        text = pa.schema([(name, pa.string()) for name in self._names])
+        self.layout = Layout.of(text, place, self.withheld)
 
     @staticmethod
     def names(path: Path) -> list[str]:
@@ -89,7 +89,7 @@ class CsvReader:
     def _batch(self, table: Any) -> Batch:
         lat, lon = (
             numbers(table.column(name), name=name, where=self._path.name, strict=self._strict)
-            for name in (self.lat, self.lon)
+            for name in self.layout.place
         )
         return Batch(lat, lon, table.select(self.layout.rest.names))
 
@@ -107,7 +107,7 @@ class CsvWriter:
         self._rows.writerow(layout.order)
 
     def write(self, batch: Batch) -> None:
-        place = {self._layout.lat: decimals(batch.lat), self._layout.lon: decimals(batch.lon)}
+        place = [decimals(batch.lat), decimals(batch.lon)]
         try:
             table = self._layout.assemble(batch, place).cast(pa.schema([(n, pa.string()) for n in self._layout.order]))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):

@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 import shapely
 
-from ...errors import FileError, GeoelasticError, InputError, MissingExtraError
+from ...errors import FileError, GeoelasticError, InputError, import_extra
 from .columns import Batch, Layout, tells_place
 from .parquetfile import point_columns
 from .plumbing import DEGREE_DECIMALS, way_to_degrees
@@ -41,11 +41,8 @@ _POINTS = ("Point", "Point Z", "Point M", "Point ZM", "2.5D Point", "Unknown")
 
 
 def _gdal() -> Any:
-    try:
-        import pyogrio.raw
-    except ImportError:
-        raise MissingExtraError("pyogrio", "geo") from None
-    return pyogrio
+    import_extra("pyogrio.raw", "geo")
+    return import_extra("pyogrio", "geo")
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from typing import Any
 
 from ...errors import FileError, InputError
 from ..streams import STREAM_SUFFIXES
-from ..streams.plumbing import ByteSource
+from ..streams.plumbing import ByteSource, suffix_of
 from .documents import read_json, read_plt, read_rec
 from .record import EARTH_RADIUS_M, Fix, Trace, clean_trace, haversine_m
 from .table_traces import frame_fixes, read_table_traces
@@ -46,7 +46,8 @@ def read_traces(
     usable record, or no such user.
     """
     files = [file for path in paths for file in _files(Path(path))]
-    return _by_user((fix for file in files for fix in _read_file(file, lat, lon)), user, _told(paths))
+    told = ", ".join(Path(path).name for path in paths) or "'paths'"
+    return _by_user((fix for file in files for fix in _read_file(file, lat, lon)), user, told)
 
 
 def traces_from_frame(frame: Any, *, user: str | None = None) -> list[Trace]:
@@ -83,27 +84,19 @@ def _by_user(found: Iterable[Fix | None], user: str | None, told: str) -> list[T
     return traces
 
 
-def _told(paths: Iterable[str | Path]) -> str:
-    return ", ".join(Path(path).name for path in paths) or "'paths'"
-
-
 def _files(path: Path) -> list[Path]:
     if not path.is_dir():
         if not path.exists():
             raise FileNotFoundError(2, "No such file or directory", str(path))
         return [path]
-    files = sorted(file for file in path.rglob("*") if file.is_file() and _suffix(file) in _SUFFIXES)
+    files = sorted(file for file in path.rglob("*") if file.is_file() and suffix_of(file) in _SUFFIXES)
     if not files:
         raise InputError(f"{path.name} must hold traces ({', '.join(_SUFFIXES)}), got a folder without any")
     return files
 
 
-def _suffix(file: Path) -> str:
-    return Path(file.stem).suffix.lower() if file.suffix.lower() == ".gz" else file.suffix.lower()
-
-
 def _read_file(file: Path, lat: str | None, lon: str | None) -> Iterator[Fix | None]:
-    kind = _suffix(file)
+    kind = suffix_of(file)
     if kind not in _SUFFIXES:
         raise InputError(f"a trace must be a file {', '.join(_SUFFIXES)} or such with .gz, got {file.name!r}")
     if kind not in _DOCUMENTS or (kind == ".json" and _is_geojson(file)):

@@ -32,7 +32,9 @@ def read_json(stream: TextIO, name: str) -> Iterator[Fix | None]:
     if isinstance(document, dict) and isinstance(document.get("locations"), list):
         yield from (_guarded(_takeout, record) for record in document["locations"])
     elif isinstance(document, dict) and isinstance(document.get("semanticSegments"), list):
-        yield from _timeline(document["semanticSegments"])
+        for segment in document["semanticSegments"]:
+            path = segment.get("timelinePath", []) if isinstance(segment, dict) else []
+            yield from (_guarded(_timeline_point, point) for point in path)
     else:
         records = document.get("data", [document]) if isinstance(document, dict) else document
         if not isinstance(records, list) or not any(isinstance(r, dict) and "tst" in r for r in records):
@@ -102,12 +104,6 @@ def _takeout(record: Mapping[str, Any]) -> Fix | None:
 def _e7(value: int, largest: int) -> float:
     """Degrees of a count of 1e-7; some exports wrapped negative values to unsigned 32 bits."""
     return (value - 2**32 if value > largest * 10**7 else value) / 1e7
-
-
-def _timeline(segments: list[Any]) -> Iterator[Fix | None]:
-    for segment in segments:
-        path = segment.get("timelinePath", []) if isinstance(segment, dict) else []
-        yield from (_guarded(_timeline_point, point) for point in path)
 
 
 def _timeline_point(point: Mapping[str, Any]) -> Fix:

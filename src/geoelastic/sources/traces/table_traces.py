@@ -118,17 +118,14 @@ def track_in(path: str | Path, *, lat: str | None, lon: str | None, users: str |
     times = _times(rows)
     if times is None:
         return None
-    column = users if users in rows.column_names else usual_column(rows.column_names, "user") or _called_name(rows)
+    named = next((name for name in rows.column_names if name.lower() == "name"), None)
+    column = users if users in rows.column_names else usual_column(rows.column_names, "user") or named
     whose = np.array([""] * rows.num_rows if column is None else [str(v) for v in rows.column(column).to_pylist()])
     gaps = [np.diff(np.sort(times[(whose == name) & np.isfinite(times)])) for name in np.unique(whose)[:200]]
     all_gaps = np.concatenate(gaps)
     if all_gaps.size + 1 < _FEWEST or not float(np.median(all_gaps)) <= _GAP_S:
         return None
     return Track(float(np.median(all_gaps)), column if np.unique(whose).size > 1 else None)
-
-
-def _called_name(rows: Any) -> str | None:
-    return next((name for name in rows.column_names if name.lower() == "name"), None)
 
 
 def _times(rows: Any) -> Any:
