@@ -78,6 +78,11 @@ def site(files: Mapping[str, bytes] | None = None) -> Iterator[str]:
         server.server_close()
 
 
+def chromium() -> str | None:
+    """The browser, where there is one."""
+    return shutil.which("chromium") or shutil.which("chromium-browser")
+
+
 def _playwright() -> Any:
     return import_extra("playwright.sync_api", "test").sync_playwright()
 
@@ -89,7 +94,7 @@ def browser(profile: Path) -> Iterator[Any]:
     flags = [*_FLAGS, f"--disable-extensions-except={built}", f"--load-extension={built}"]
     with _playwright() as playwright:
         context = playwright.chromium.launch_persistent_context(
-            profile, executable_path=shutil.which("chromium"), args=flags, ignore_default_args=["--disable-extensions"]
+            profile, executable_path=chromium(), args=flags, ignore_default_args=["--disable-extensions"]
         )
         try:
             yield context
@@ -102,13 +107,13 @@ def client_page(files: Mapping[str, bytes]) -> Iterator[Any]:
     """A page of a new Chromium without the extension, with the client's modules and these files beside it."""
     modules = {path.name: path.read_bytes() for path in client_dir().glob("*.js")}
     with site({**modules, **files}) as address, _playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=_FLAGS)
+        begun = playwright.chromium.launch(executable_path=chromium(), args=_FLAGS)
         try:
-            page = chromium.new_page()
+            page = begun.new_page()
             page.goto(address)
             yield page
         finally:
-            chromium.close()
+            begun.close()
 
 
 def _worker(context: Any) -> Any:

@@ -9,7 +9,6 @@ carved map, which is in its time. How long a device takes to open a large map is
 
 from __future__ import annotations
 
-import shutil
 from typing import Any
 
 from ..area import Area
@@ -19,7 +18,7 @@ from ..mechanism.geox_mechanism import mechanism_bytes
 from ..metric import Metric
 from ..metric.extract import extract
 from ..progress import progress_bar
-from ._device import client_page
+from ._device import chromium, client_page
 from ._tools import markdown, synthetic_metric
 
 SIDE, PART_KM = 750, 20.0
@@ -47,7 +46,7 @@ _FENCE = """async ([workers, ring]) => {
 
 def run(*, progress: bool = False, side: int = SIDE, part_km: float = PART_KM) -> dict[str, Any]:
     """One row for the check, one for the fence; `holds` is what the client says of the map."""
-    if shutil.which("chromium") is None:
+    if chromium() is None:
         return {"rows": [], "text": "Chromium is not here."}
     with progress_bar("bench device", 4, show=progress) as bar:
         bar.update(0, note="a map")
