@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import pkgutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from inspect import signature
@@ -98,14 +98,17 @@ def run_benches(
 ) -> dict[str, Any]:
     """Run the measurements called `names` (all, if none is named): their rows by name, and one Markdown text.
 
-    `options`: told to each measurement that knows them. `docs`: record each as soon as it is done in this folder of
-    pages, and bring the pages up to date; of all of them, those are left out that were recorded today by this code,
-    unless asked `again`, so that a stopped run goes on where it was. One of several that cannot be made here (its data
-    are missing, say) is told, and does not keep the others from being made. Several share the maps and the stages that
-    one of them has made, in the `folder` of the options or one for the while.
+    `options`: told to each measurement that knows them; one of them must. `docs`: record each as soon as it is done in
+    this folder of pages, and bring the pages up to date; of all of them, those are left out that were recorded today by
+    this code, unless asked `again`, so that a stopped run goes on where it was. One of several that cannot be made here
+    (its data are missing, say) is told, and does not keep the others from being made. Several share the maps and the
+    stages that one of them has made, in the `folder` of the options or one for the while.
     """
     folder = None if docs is None else _folder(docs)
-    due = [one for one in plan(names, docs=folder, again=again) if not one.done]
+    chosen = plan(names, docs=folder, again=again)
+    given = {key: value for key, value in (options or {}).items() if value not in (None, False)}
+    _require_taken(given, [one.name for one in chosen])
+    due = [one for one in chosen if not one.done]
     skips = list(names) in ([], ["all"]) and not again
     results, failed = dict[str, Any](), dict[str, str]()
     with tempfile.TemporaryDirectory() as scratch:
@@ -114,7 +117,7 @@ def run_benches(
             if skips and _is_done(folder, one.name):  # by now, in another run beside this one
                 continue
             try:
-                results[one.name] = _run(one.name, progress, shared | _given(options or {}), folder)
+                results[one.name] = _run(one.name, progress, shared | given, folder)
             except GeoelasticError as error:
                 if len(due) == 1:
                     raise
@@ -154,8 +157,13 @@ def _run(name: str, progress: bool, given: dict[str, Any], docs: Path | None) ->
     return result
 
 
-def _given(options: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in options.items() if value not in (None, False)}
+def _require_taken(options: Iterable[str], names: Sequence[str]) -> None:
+    """Every option must be one of some measurement that is to be made: else it would do nothing, and say nothing."""
+    for key in options:
+        takers = [name for name in bench_names() if key in signature(_module(name).run).parameters]
+        if not set(takers) & set(names):
+            flag = f"--{key.removesuffix('_file').removesuffix('_km')}"
+            raise InputError(f"'{flag}' must be an option of {', '.join(names)}; it is one of {', '.join(takers)}")
 
 
 def _is_number(value: Any) -> bool:

@@ -11,7 +11,7 @@ import json
 import shutil
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
@@ -20,9 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import import_extra
-from ..metric import Metric
 from ..service.bundle import client_dir
-from ._tools import places_by_mass
 
 EXTENSION = Path(__file__).parents[3] / "extension"
 _FLAGS = (
@@ -48,11 +46,6 @@ def built() -> bool:
     for command in [*fetch, ["node", "build.mjs"]]:
         subprocess.run(command, cwd=EXTENSION, check=True, capture_output=True, timeout=300)
     return True
-
-
-def asked_from(metric: Metric, count: int) -> list[list[float]]:
-    """(lat, lon) of locations that can be hidden, drawn by mass."""
-    return [[float(value) for value in metric.latlon(int(i))] for i in places_by_mass(metric, count, seed=1)]
 
 
 @contextmanager
@@ -128,7 +121,7 @@ def extension_page(context: Any) -> Any:
     return page
 
 
-def start(profile: Path, address: str, places: list[list[float]]) -> dict[str, list[float]]:
+def start(profile: Path, address: str, places: Sequence[tuple[float, float]]) -> dict[str, list[float]]:
     """One start of the browser: the first report, reports at other places, the same ones again; then of a worker."""
     with browser(profile) as context:
         page = context.new_page()
@@ -138,7 +131,7 @@ def start(profile: Path, address: str, places: list[list[float]]) -> dict[str, l
         session.send("Runtime.enable")
         (world,) = (one["id"] for one in own if one["origin"].startswith("chrome-extension://"))
 
-        def ask(some: list[list[float]]) -> list[float]:
+        def ask(some: Sequence[tuple[float, float]]) -> list[float]:
             told = session.send("Runtime.evaluate", {
                 "expression": _ASK.replace("PLACES", json.dumps(some)), "contextId": world, "awaitPromise": True,
                 "returnByValue": True,

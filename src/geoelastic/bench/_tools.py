@@ -18,7 +18,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from ..arrays import IntArray
+from ..arrays import FloatArray, IntArray
 from ..errors import InputError
 from ..mass import Mass, mass_from_quality
 from ..mechanism import ElasticMechanism
@@ -93,6 +93,16 @@ def places_by_mass(metric: AnyMetric, count: int, *, seed: int, again: bool = Fa
     return rng.choice(weights.size, size=count, replace=again, p=weights / weights.sum())
 
 
+def errors_at(metric: AnyMetric, places: IntArray, output: str = "mass") -> FloatArray:
+    """Expected metres between some locations and their reports."""
+    return ElasticMechanism(metric, output=output).expected_errors(locations=places)["mean"]
+
+
+def latlon_by_mass(metric: AnyMetric, count: int, *, again: bool = False) -> list[tuple[float, float]]:
+    """(lat, lon) of such locations, always the same."""
+    return [metric.latlon(int(i)) for i in places_by_mass(metric, count, seed=1, again=again)]
+
+
 def peak_gb() -> float:
     """The most memory this process has held since `reset_peak`."""
     with suppress(OSError, IndexError):
@@ -129,6 +139,17 @@ def synthetic_metric(name: str, side: int, *, sharpened: bool = True) -> Metric:
     if sharpened:
         return sharpen(synthetic_metric(name, side, sharpened=False))
     return build_metric(synthetic_mass(name, side), sharpen=False)
+
+
+def quantity(what: str, value: Any, unit: str, target: str | None = None) -> dict[str, Any]:
+    """The row of a measurement that has one figure a row, and maybe a target for it."""
+    return {"what": what, "value": value, "unit": unit} | ({} if target is None else {"target": target})
+
+
+def beside_targets(rows: Sequence[dict[str, Any]], *, of: str = "") -> list[tuple[str, str, str]]:
+    """The summary of such rows: those that there is a target for."""
+    kept = [row for row in rows if "target" in row]
+    return [(of + row["what"], row["target"], f"{row['value']} {row['unit']}".strip()) for row in kept]
 
 
 def markdown(rows: Sequence[dict[str, Any]]) -> str:

@@ -26,14 +26,7 @@ _HOME_KM = 3.0
 
 
 def run(
-    *,
-    progress: bool = False,
-    map_file: str | None = None,
-    real: bool = False,
-    people: int = 400,
-    nights_of: int = 40,
-    nights: int = 5,
-    folder: str | None = None,
+    *, progress: bool = False, map_file: str | None = None, real: bool = False, folder: str | None = None
 ) -> dict[str, Any]:
     """The table, on a map, on the real Vancouver, or on a made-up city."""
     warm_up()
@@ -43,8 +36,6 @@ def run(
     with progress_bar("bench attacks", 7, show=progress) as bar:
         bar.update(next(done), note="another map")
         second = build_metric(mass, requirement=metric.requirement, cartogram=False)
-        rows = attack_rows(
-            metric, StudyArea("homes", *metric.grid.area.middle, _HOME_KM), second=second, people=people,
-            nights_of=nights_of, nights=nights, tell=lambda name: bar.update(next(done), note=name),
-        )  # fmt: skip
+        area = StudyArea("homes", *metric.grid.area.middle, _HOME_KM)
+        rows = attack_rows(metric, area, second=second, tell=lambda name: bar.update(next(done), note=name))
     return {"rows": rows, "text": markdown(rows)}

@@ -26,16 +26,16 @@ _CENTRE, _SIDE, _CELL_M = (40.0, 116.3), 180, 200.0
 _TRACES = "gps/geolife_sample_skmob.txt.gz"
 
 
-def run(*, progress: bool = False, runs: int = 20, side: int = _SIDE) -> dict[str, Any]:
+def run(*, progress: bool = False) -> dict[str, Any]:
     """The table."""
     warm_up()
     with progress_bar("bench browsing", 4, show=progress) as bar:
         bar.update(0, note="the map")
-        quality = synthetic_quality("city", rows=side, cols=side, cell_m=_CELL_M, origin=_CENTRE)
+        quality = synthetic_quality("city", rows=_SIDE, cols=_SIDE, cell_m=_CELL_M, origin=_CENTRE)
         metric = build_metric(mass_from_quality(quality))
         done = count(1)
         weeks = [week_of(trace, metric.grid.area, seed=k) for k, trace in enumerate(_traces(metric.grid.area))]
-        rows = browsing_rows(metric, weeks, runs=runs, tell=lambda note: bar.update(next(done), note=note))
+        rows = browsing_rows(metric, weeks, tell=lambda note: bar.update(next(done), note=note))
     return {"rows": rows, "text": markdown(rows)}
 
 

@@ -20,7 +20,7 @@ from ..evaluation.study_stages import Stages
 from ..opening import load
 from ..progress import progress_bar
 from ._maps import PARIS_KM
-from ._tools import Spawned, data_folder, markdown, places_by_mass, spawn
+from ._tools import Spawned, data_folder, latlon_by_mass, markdown, spawn
 
 PLACES = 17_496
 
@@ -115,7 +115,5 @@ def _built(path: Path) -> dict[str, Any]:
 
 
 def _write_places(metric: Path, table: Path, places: int) -> None:
-    found = load(metric)
-    chosen = places_by_mass(found, places, seed=1, again=True)
-    lines = [f"{lat!r},{lon!r}" for lat, lon in (found.latlon(int(i)) for i in chosen)]
+    lines = [f"{lat!r},{lon!r}" for lat, lon in latlon_by_mass(load(metric), places, again=True)]
     table.write_text("\n".join(["lat,lon", *lines]), encoding="ascii")

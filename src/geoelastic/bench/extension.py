@@ -20,8 +20,8 @@ from ..mechanism.geox_mechanism import mechanism_bytes
 from ..metric import build_metric
 from ..opening import load
 from ..progress import progress_bar
-from ._device import SITES_ASK, asked_from, browser, built, extension_page, site, start
-from ._tools import markdown, synthetic_mass
+from ._device import SITES_ASK, browser, built, extension_page, site, start
+from ._tools import latlon_by_mass, markdown, synthetic_mass
 
 _SIDE_CELLS = 400
 _STARTS = 5
@@ -36,7 +36,7 @@ def run(*, progress: bool = False, map_file: str | None = None) -> dict[str, Any
         bar.update(0, note="a map")
         metric = build_metric(synthetic_mass("paris", _SIDE_CELLS)) if map_file is None else load(map_file).whole()
         content = mechanism_bytes(ElasticMechanism(metric))
-        places = asked_from(metric, _PLACES)
+        places = latlon_by_mass(metric, _PLACES)
         size = {"locations": metric.n, "kB": round(len(content) / 1e3)}
         rows: list[dict[str, Any]] = [{"what": "the map's file"} | size]
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, site() as address:

@@ -27,8 +27,8 @@ from ..metric.extract import extract
 from ..opening import load
 from ..packs import district_side_km, districts
 from ..progress import progress_bar
-from ._device import EXTENSION, SITES_ASK, asked_from, browser, built, extension_page, site, start
-from ._tools import Timed, markdown, synthetic_mass, timed
+from ._device import EXTENSION, SITES_ASK, browser, built, extension_page, site, start
+from ._tools import Timed, latlon_by_mass, markdown, synthetic_mass, timed
 from .scale import WHOLE
 
 _SIDE_CELLS = 1000
@@ -101,7 +101,7 @@ def _opened(metric: Metric, content: bytes) -> dict[str, Any]:
                 page = extension_page(context)
                 page.evaluate(_KEEP, [f"{address}ready", told.stdout])
                 page.evaluate(SITES_ASK)
-            starts = [start(profile, address, asked_from(metric, _PLACES)) for _ in range(_STARTS)]
+            starts = [start(profile, address, latlon_by_mass(metric, _PLACES)) for _ in range(_STARTS)]
         kept_mb = ready.stat().st_size / 1e6
 
     def median(name: str) -> float:

@@ -31,7 +31,7 @@ from ..evaluation.audit import AuditResult, ElasticClaim, Finding, LaplaceClaim,
 from ..evaluation.audit.findings import Draws
 from ..evaluation.channel import Channel, Outputs, channel_from_matrix
 from ..evaluation.elastic_channel import mechanism_channel
-from ..evaluation.prior import Prior, prior_from_checkins
+from ..evaluation.prior import Prior, metres_between, prior_from_checkins
 from ..evaluation.real_maps import INPUTS
 from ..evaluation.study_areas import StudyArea
 from ..evaluation.utility import measure_utility
@@ -127,7 +127,7 @@ class PeerProcess:
         lats, lons = self.sanitize_many([lat], [lon])
         return float(lats[0]), float(lons[0])
 
-    def close(self) -> None:
+    def close(self, *_: object) -> None:
         """End it; it holds nothing worth keeping."""
         self._process.kill()
         self._process.wait()
@@ -139,8 +139,7 @@ class PeerProcess:
     def __enter__(self) -> PeerProcess:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    __exit__ = close
 
 
 RECORDED = {"real": True}
@@ -186,10 +185,8 @@ def run(
 
 
 def _by_checkins(metric: AnyMetric, path: str) -> Prior:
-    area = metric.grid.area
-    cut = StudyArea("middle", *area.middle, _AREA_KM).cut(read_checkins(path))
-    row, _ = metric.grid.xy_to_cell(*area.to_xy(cut.lat, cut.lon))
-    return prior_from_checkins(cut.select(row >= 0), metric.grid)
+    square = StudyArea("middle", *metric.grid.area.middle, _AREA_KM)
+    return prior_from_checkins(square.cut(read_checkins(path), metric.grid), metric.grid)
 
 
 def _by_mass(metric: AnyMetric) -> Prior:
@@ -263,8 +260,7 @@ def noise_adversary(noise: FloatArray, prior: Prior) -> float:
     guess = euclidean_error(learned, prior).strategy
     error = np.zeros(prior.n_places)
     for part, block in judged.blocks():
-        at = prior.xy[guess[part]]
-        apart = np.hypot(prior.xy[:, None, 0] - at[None, :, 0], prior.xy[:, None, 1] - at[None, :, 1])
+        apart = metres_between(prior.xy, prior.xy[guess[part]])
         error += (block[judged.row_of_place] * apart).sum(axis=1)
     return float(prior.weights @ error)
 

@@ -16,7 +16,7 @@ from ..metric import verify
 from ..metric.metric_file import metric_from_parts, metric_to_parts
 from ..progress import progress_bar
 from ..store import container_bytes
-from ._tools import markdown, peak_gb, places_by_mass, synthetic_metric, timed, warm_up
+from ._tools import markdown, peak_gb, places_by_mass, quantity, synthetic_metric, timed, warm_up
 
 COLD = 200
 MANY = 20_000
@@ -40,14 +40,14 @@ def run(*, progress: bool = False, side: int = 750) -> dict[str, Any]:
         content = container_bytes("metric", *parts)
         again = timed(lambda: metric_from_parts(*parts))
     rows = [
-        {"what": "one cold report, median", "value": round(float(np.median(milliseconds)), 2), "unit": "ms"},
-        {"what": "one cold report, 95 %", "value": round(float(np.quantile(milliseconds, 0.95)), 2), "unit": "ms"},
-        {"what": f"{MANY:,} reports, places drawn by mass", "value": round(MANY / many.wall_s), "unit": "reports/s"},
-        {"what": "verification, every location", "value": round(check.wall_s, 2), "unit": "s"},
-        {"what": "violations found", "value": check.value["violations"], "unit": ""},
-        {"what": "file", "value": round(len(content) / 1e6, 3), "unit": "MB"},
-        {"what": "graph from the file's tables", "value": round(again.wall_s, 2), "unit": "s"},
-        {"what": "peak memory", "value": round(peak_gb(), 2), "unit": "GB"},
+        quantity("one cold report, median", round(float(np.median(milliseconds)), 2), "ms"),
+        quantity("one cold report, 95 %", round(float(np.quantile(milliseconds, 0.95)), 2), "ms"),
+        quantity(f"{MANY:,} reports, places drawn by mass", round(MANY / many.wall_s), "reports/s"),
+        quantity("verification, every location", round(check.wall_s, 2), "s"),
+        quantity("violations found", check.value["violations"], ""),
+        quantity("file", round(len(content) / 1e6, 3), "MB"),
+        quantity("graph from the file's tables", round(again.wall_s, 2), "s"),
+        quantity("peak memory", round(peak_gb(), 2), "GB"),
     ]
     return {"rows": rows, "text": markdown(rows)}
 

@@ -223,8 +223,9 @@ class _Clock(AbstractContextManager["_Clock"]):
 
     def taken(self) -> dict[str, dict[str, float]]:
         """Seconds by the wall, processor seconds of all and of this process, GB of the largest process: by step."""
-        lines = self._log.read_text(encoding="utf-8").splitlines() if self._log.exists() else []
-        last = {tuple(line[1 : 2 if line[0] == "job" else 3]): line for line in map(json.loads, filter(_whole, lines))}
+        text = self._log.read_text(encoding="utf-8") if self._log.exists() else ""
+        lines = [line for line in text.splitlines() if line.endswith("]")]  # the last one may be torn
+        last = {tuple(line[1 : 2 if line[0] == "job" else 3]): line for line in map(json.loads, lines)}
         steps: dict[str, dict[str, float]] = {}
         for line in last.values():
             step = steps.setdefault(line[2], dict.fromkeys(_TAKEN, 0.0))
@@ -237,11 +238,6 @@ class _Clock(AbstractContextManager["_Clock"]):
                 step["at_once_cpu_s"] += line[4]
                 step["driver_GB"] = max(step["driver_GB"], line[5])
         return steps
-
-
-def _whole(line: str) -> bool:
-    """Whether a line of a log was written to its end."""
-    return line.endswith("]")
 
 
 def _clocked(function: Callable[[dict[str, Any]], dict[str, Any]], spec: dict[str, Any]) -> dict[str, Any]:

@@ -10,9 +10,7 @@ on ``synthetic:paris`` by the command.
 from __future__ import annotations
 
 import sys
-import tempfile
 from collections.abc import Iterable
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from ..evaluation.real_maps import RealData
 from ..evaluation.spread import WAYS, Known, Squares, make_squares
 from ..evaluation.study_areas import PAPER_AREAS
 from ..evaluation.study_stages import METRIC, Stages
@@ -35,9 +32,9 @@ from ..statistics.counted_reports import count_reports
 from ..statistics.estimate import Survey, prepare
 from ..statistics.reports import ReadReports
 from ..statistics.scales import scaled_fit
-from ._tools import data_folder, markdown, spawn, synthetic_mass
+from ._maps import PARIS_KM, real_data
+from ._tools import kept_in, markdown, spawn, synthetic_mass
 
-SIZE_KM = 75.0
 WORKERS = 2
 FEW = 1000
 #: Draws of a few people with their reports, and of everybody's reports.
@@ -79,19 +76,12 @@ class _Drawn:
 
 
 def run(
-    *,
-    progress: bool = False,
-    folder: str | None = None,
-    whole: bool = False,
-    size_km: float = SIZE_KM,
-    data: Path | None = None,
+    *, progress: bool = False, folder: str | None = None, whole: bool = False, size_km: float = PARIS_KM
 ) -> dict[str, Any]:
     """One row a way to measure, size of zones and number of people (distances are means over the draws), one a kind of
     blur, and one a run of the million."""
-    kept = tempfile.TemporaryDirectory() if folder is None else nullcontext(folder)
-    with kept as place, progress_bar("bench statistics", 4 + whole, show=progress) as bar:
-        source = RealData(data or data_folder(), Stages(Path(place) / "stages"), WORKERS)
-        source.require(("homes", "restaurants", "venues", "paris"))
+    with kept_in(folder) as place, progress_bar("bench statistics", 4 + whole, show=progress) as bar:
+        source = real_data(place, "paris")
         bar.update(0, note="the map")
         mechanism = ElasticMechanism(load(source.paris(size_km)))
         visits = source.checkins("paris").distinct_visits()

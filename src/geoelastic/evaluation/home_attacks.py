@@ -19,9 +19,9 @@ from ..mechanism.elastic import ElasticMechanism
 from ..metric import AnyMetric
 from ..randomness import SeededRandom
 from ..traces import Habit, TraceMechanism
-from .attacks import home_fence, home_prior, outcome_rows
+from .attacks import home_fence, home_prior
 from .elastic_channel import reporting_channel
-from .prior import Prior
+from .prior import Prior, metres_between
 from .study_areas import StudyArea
 from .traces.trace_homes import HomeTicks, Told, home_beliefs
 
@@ -41,12 +41,10 @@ class HomeScene:
     def of(cls, metric: AnyMetric, prior: Prior) -> HomeScene:
         mechanism = ElasticMechanism(metric)
         channel = reporting_channel(metric, prior)
-        rows = outcome_rows(channel, np.arange(channel.n_inputs))
+        rows = channel.row(np.arange(channel.n_inputs))
         with np.errstate(divide="ignore"):
             logs = np.log(rows)
-        x, y = prior.xy.T
-        apart = np.hypot(x[:, None] - x[None, :], y[:, None] - y[None, :])
-        return cls(mechanism, prior, channel.row_of_place, rows, logs, apart)
+        return cls(mechanism, prior, channel.row_of_place, rows, logs, metres_between(prior.xy, prior.xy))
 
     def draw(self, home: int, rng: np.random.Generator, size: int) -> IntArray:
         row = self.rows[self.row_of_place[home]]

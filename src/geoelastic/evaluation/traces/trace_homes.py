@@ -64,15 +64,10 @@ def home_by_mean(mechanism: TraceMechanism, pieces: Sequence[Told]) -> FloatArra
     return np.asarray(np.median(mechanism.metric.xy[seen], axis=0), np.float64)
 
 
-def home_by_bayes(mechanism: TraceMechanism, pieces: Sequence[Told], prior: npt.ArrayLike | None = None) -> FloatArray:
-    """The best guess after all pieces. `prior`: one number per location [default: the mass]."""
-    return homes_by_bayes(mechanism, pieces, [len(pieces)], prior)[0]
-
-
 def homes_by_bayes(
     mechanism: TraceMechanism, pieces: Sequence[Told], after: Sequence[int], prior: npt.ArrayLike | None = None
 ) -> list[FloatArray]:
-    """The best guesses after so many of the pieces."""
+    """The best guesses after so many of the pieces. `prior`: one number per location [default: the mass]."""
     candidates, beliefs = home_beliefs(mechanism, pieces, after, prior)
     return [np.array(best_guess(mechanism.metric.xy[candidates], belief), np.float64) for belief in beliefs]
 
