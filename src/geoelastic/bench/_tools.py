@@ -31,11 +31,12 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class Timed(Generic[Value]):
-    """A result with the seconds it took, by the wall and of processors."""
+    """A result with the seconds it took, by the wall and of processors; of a process also its memory at the peak."""
 
     value: Value
     wall_s: float
     cpu_s: float
+    peak_mb: float = 0.0
 
 
 def timed(function: Callable[[], Value]) -> Timed[Value]:
@@ -45,18 +46,8 @@ def timed(function: Callable[[], Value]) -> Timed[Value]:
     return Timed(value, time.perf_counter() - wall, time.process_time() - cpu)
 
 
-@dataclass(frozen=True)
-class Spawned:
-    """What a process said, and what it took."""
-
-    wall_s: float
-    cpu_s: float
-    peak_mb: float
-    out: str
-
-
-def spawn(command: Sequence[str], **environment: str) -> Spawned:
-    """Run a process to its end; one that fails cannot be measured."""
+def spawn(command: Sequence[str], **environment: str) -> Timed[str]:
+    """Run a process to its end: what it said. One that fails cannot be measured."""
     begin = time.perf_counter()
     quiet, env = subprocess.DEVNULL, {**os.environ, **environment}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=quiet, text=True, env=env) as process:
@@ -66,7 +57,7 @@ def spawn(command: Sequence[str], **environment: str) -> Spawned:
         process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
         raise InputError(f"{Path(command[0]).name} could not be measured: it ended with code {process.returncode}")
-    return Spawned(time.perf_counter() - begin, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, out)
+    return Timed(out, time.perf_counter() - begin, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
 
 
 def data_folder() -> Path:

@@ -94,14 +94,14 @@ def run(
         rows: list[dict[str, Any]] = []
         for name, path in maps.items():
             cold, again = (spawn([*plain, _START, source, str(path)], GEOELASTIC_CACHE=folder) for _ in range(2))
-            what = f"{name}, {int(cold.out):,} locations: first report of a new process"
+            what = f"{name}, {int(cold.value):,} locations: first report of a new process"
             rows += [
                 quantity(f"{what}, {when}", round(took.cpu_s, 2), "s", "<= 0.5")
                 for when, took in (("never opened before", cold), ("opened before", again))
             ]
         bar.update(2, note="reports")
         told = spawn([*plain, _SPEED, source, str(path), str(reports)], GEOELASTIC_CACHE=folder)
-    found = json.loads(told.out)
+    found = json.loads(told.value)
     for what, name, target in (
         ("reports, every place a new one", "new", ">= 1000"),
         (f"reports, people who come back ({found['places_back']:,} places)", "back", ">= 1000"),

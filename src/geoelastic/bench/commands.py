@@ -20,7 +20,7 @@ from ..evaluation.study_stages import Stages
 from ..opening import load
 from ..progress import progress_bar
 from ._maps import PARIS_KM
-from ._tools import Spawned, data_folder, latlon_by_mass, markdown, spawn
+from ._tools import Timed, data_folder, latlon_by_mass, markdown, spawn
 
 PLACES = 17_496
 
@@ -43,7 +43,7 @@ def run(
         reported = _geoelastic("sanitize", str(metric), "--input", str(table), "-o", str(here / "out.csv"))
         rows = [
             _row(f"build {source}", built) | _built(metric),
-            _row("verify", checked) | {"holds": json.loads(checked.out)["ok"]},
+            _row("verify", checked) | {"holds": json.loads(checked.value)["ok"]},
             _row("sanitize --input", reported) | {"reports_a_second": round(places / reported.wall_s)},
         ]
         bar.update(4, note="build of the real Paris")
@@ -90,11 +90,11 @@ def _took(row: dict[str, Any]) -> str:
     return f"{row['wall_s']} s ({row['cpu_s']} s of processor time), {row['peak_MB'] / 1000:.2f} GB"
 
 
-def _geoelastic(*arguments: str) -> Spawned:
+def _geoelastic(*arguments: str) -> Timed[str]:
     return spawn([sys.executable, "-m", "geoelastic.cli", *arguments, "--json"])
 
 
-def _row(name: str, done: Spawned) -> dict[str, Any]:
+def _row(name: str, done: Timed[str]) -> dict[str, Any]:
     return {
         "command": name, "wall_s": round(done.wall_s, 1), "cpu_s": round(done.cpu_s, 1), "peak_MB": round(done.peak_mb),
     }  # fmt: skip

@@ -129,7 +129,7 @@ def _python(name: str, path: Path, warm: Path) -> _Runs:
     for _ in range(_REPEATS):  # pyrosm keeps results in the temporary folder: each run gets a new one
         with tempfile.TemporaryDirectory() as folder:
             done = spawn([sys.executable, "-c", script, str(warm), str(path)], TMPDIR=folder)
-        cpu_s, wall_s, count, own = json.loads(done.out.splitlines()[-1])
+        cpu_s, wall_s, count, own = json.loads(done.value.splitlines()[-1])
         runs.append((cpu_s, wall_s, count, own or done.peak_mb))
     return runs
 

@@ -23,7 +23,7 @@ from .attacks import home_fence, home_prior
 from .elastic_channel import reporting_channel
 from .prior import Prior, metres_between
 from .study_areas import StudyArea
-from .traces.trace_homes import HomeTicks, Told, home_beliefs
+from .traces.trace_homes import HomeTicks, LiveHome, Told, home_beliefs
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +132,7 @@ def _live(table: _AttackTable, scene: HomeScene, homes: IntArray, ticks: int, se
     marks = sorted({min(12, ticks), ticks})
     found: dict[int, list[tuple[float, float]]] = {mark: [] for mark in marks}
     for home in homes.tolist():
-        told, logs = home_ticks.begin(), np.zeros(len(home_ticks.sums))
+        told, logs = LiveHome(home_ticks), np.zeros(len(home_ticks.sums))
         for tick in range(1, ticks + 1):
             z = told.draw(int(scene.row_of_place[home]), rng)
             logs += told.logs(z)
