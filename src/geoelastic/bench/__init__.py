@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measurements: each module in this package is one, and is found by its name.
 
-A module has ``run(*, progress: bool) -> {"rows": [plain data, ...], "text": a Markdown table}``, and maybe options of
-its own; the first line of its docstring is its title. Recording is done here, once for all of them. A module may also
+A module has ``run(*, tell) -> {"rows": [plain data, ...], "text": a Markdown table}``, and maybe options of its own;
+the first line of its docstring is its title. Recording is done here, once for all of them, and so is showing the steps
+that it tells (one that shows bars of its own asks for `progress`, a bool). A module may also
 
 - return ``"parts": {name: Markdown}``, which pages show one by one (`_pages`), and ``"images": {name: bytes}``, which
   are kept in ``docs/img``;
@@ -25,7 +26,7 @@ from typing import Any
 from ..errors import GeoelasticError, InputError, require_choice
 from ._pages import Summaries, write_pages
 from ._record import circumstances, is_recorded, keep, read_record, stopwatch
-from ._tools import reset_peak
+from ._tools import reset_peak, steps
 
 __all__ = ["TIMED", "Due", "bench_names", "plan", "run_benches", "write_docs"]
 
@@ -147,7 +148,9 @@ def _run(name: str, progress: bool, given: dict[str, Any], docs: Path | None) ->
     usual = getattr(module, "RECORDED", {}) if docs is not None and "map_file" not in given else {}
     options = {key: value for key, value in (usual | given).items() if key in known}
     began, clock = circumstances(docs or Path()), stopwatch()
-    result: dict[str, Any] = function(progress=progress, **options)
+    with steps(f"bench {name}", show=progress) as tell:
+        told = {key: value for key, value in (("tell", tell), ("progress", progress)) if key in known}
+        result: dict[str, Any] = function(**told, **options)
     if docs is not None:
         # folders are this machine's business, switches and numbers belong to the command
         switches = [f"--{key}" for key, value in options.items() if value is True]

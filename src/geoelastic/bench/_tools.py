@@ -9,10 +9,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from itertools import count
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -24,6 +25,7 @@ from ..mass import Mass, mass_from_quality
 from ..mechanism import ElasticMechanism
 from ..metric import AnyMetric, Metric, build_metric
 from ..metric.sharpen import sharpen
+from ..progress import Bar, progress_bar
 from ..quality import synthetic_quality
 
 Value = TypeVar("Value")
@@ -84,9 +86,9 @@ def places_by_mass(metric: AnyMetric, count: int, *, seed: int, again: bool = Fa
     return rng.choice(weights.size, size=count, replace=again, p=weights / weights.sum())
 
 
-def errors_at(metric: AnyMetric, places: IntArray, output: str = "mass") -> FloatArray:
+def errors_at(metric: AnyMetric, places: IntArray) -> FloatArray:
     """Expected metres between some locations and their reports."""
-    return ElasticMechanism(metric, output=output).expected_errors(locations=places)["mean"]
+    return ElasticMechanism(metric).expected_errors(locations=places)["mean"]
 
 
 def latlon_by_mass(metric: AnyMetric, count: int, *, again: bool = False) -> list[tuple[float, float]]:
@@ -101,6 +103,28 @@ def peak_gb() -> float:
         return int(status.split("VmHWM:")[1].split()[0]) * 1024 / 1e9
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9
+
+
+#: Told a note, a measurement's next step begins; `of`: how many there are in all, which the first must say.
+Tell = Callable[..., None]
+
+
+def quiet(note: str, *, of: int = 1) -> None:
+    """Nobody looks."""
+
+
+@contextmanager
+def steps(title: str, *, show: bool) -> Iterator[Tell]:
+    """A bar for the steps of a measurement, from the first one on; before that it may show bars of its own."""
+    bars, done = list[Bar](), count()
+
+    def tell(note: str, *, of: int = 1) -> None:
+        if not bars:
+            bars.append(stack.enter_context(progress_bar(title, of, show=show)))
+        bars[0].update(next(done), note=note)
+
+    with ExitStack() as stack:
+        yield tell
 
 
 @cache

@@ -24,8 +24,7 @@ from ..mechanism import ElasticMechanism
 from ..mechanism.geox_mechanism import save_mechanism
 from ..metric import build_metric
 from ..metric.extract import extract
-from ..progress import progress_bar
-from ._tools import beside_targets, markdown, quantity, spawn, synthetic_mass, warm_up
+from ._tools import Tell, beside_targets, markdown, quantity, quiet, spawn, synthetic_mass, warm_up
 
 REPORTS = 5000
 _PARIS = (48.8567, 2.3487)
@@ -80,14 +79,12 @@ print(json.dumps(found))
 """
 
 
-def run(
-    *, progress: bool = False, side: int = 750, reports: int = REPORTS, map_file: str | None = None
-) -> dict[str, Any]:
+def run(*, tell: Tell = quiet, side: int = 750, reports: int = REPORTS, map_file: str | None = None) -> dict[str, Any]:
     """One row a quantity. `map_file`: a `.geox` file [default: both are made first]."""
-    with tempfile.TemporaryDirectory() as folder, progress_bar("bench client", 3, show=progress) as bar:
-        bar.update(0, note="building")
+    with tempfile.TemporaryDirectory() as folder:
+        tell("building", of=3)
         maps = _maps(Path(folder), side) if map_file is None else {map_file: Path(map_file).resolve()}
-        bar.update(1, note="first reports")
+        tell("first reports")
         source = str(_source())
         plain = [sys.executable, "-I", "-S", "-c"]
         spawn([*plain, _IMPORT, source])  # which compiles the modules, as installing them does
@@ -99,7 +96,7 @@ def run(
                 quantity(f"{what}, {when}", round(took.cpu_s, 2), "s", "<= 0.5")
                 for when, took in (("never opened before", cold), ("opened before", again))
             ]
-        bar.update(2, note="reports")
+        tell("reports")
         told = spawn([*plain, _SPEED, source, str(path), str(reports)], GEOELASTIC_CACHE=folder)
     found = json.loads(told.value)
     for what, name, target in (

@@ -18,27 +18,26 @@ from ..errors import FileError
 from ..evaluation.real_maps import CITY_RADIUS_M, PARIS, RealData
 from ..evaluation.study_stages import Stages
 from ..opening import load
-from ..progress import progress_bar
 from ._maps import PARIS_KM
-from ._tools import Timed, data_folder, latlon_by_mass, markdown, spawn
+from ._tools import Tell, Timed, data_folder, latlon_by_mass, markdown, quiet, spawn
 
 PLACES = 17_496
 
 
 def run(
-    *, progress: bool = False, source: str = "synthetic:paris", places: int = PLACES, warm: str = "synthetic:city"
+    *, tell: Tell = quiet, source: str = "synthetic:paris", places: int = PLACES, warm: str = "synthetic:city"
 ) -> dict[str, Any]:
     """One row a command; `warm` is built first, for the sake of what is compiled."""
-    with tempfile.TemporaryDirectory() as folder, progress_bar("bench commands", 5, show=progress) as bar:
+    with tempfile.TemporaryDirectory() as folder:
         here = Path(folder)
         metric, table = here / "map.geoelastic", here / "places.csv"
-        bar.update(0, note="compiling")
+        tell("compiling", of=5)
         _geoelastic("build", warm, "-o", str(here / "tiny.geoelastic"))
-        bar.update(1, note="build")
+        tell("build")
         built = _geoelastic("build", source, "-o", str(metric))
-        bar.update(2, note="verify")
+        tell("verify")
         checked = _geoelastic("verify", str(metric))
-        bar.update(3, note="sanitize")
+        tell("sanitize")
         _write_places(metric, table, places)
         reported = _geoelastic("sanitize", str(metric), "--input", str(table), "-o", str(here / "out.csv"))
         rows = [
@@ -46,7 +45,7 @@ def run(
             _row("verify", checked) | {"holds": json.loads(checked.value)["ok"]},
             _row("sanitize --input", reported) | {"reports_a_second": round(places / reported.wall_s)},
         ]
-        bar.update(4, note="build of the real Paris")
+        tell("build of the real Paris")
         rows += _real_paris(here)
     return {"rows": rows, "text": markdown(rows)}
 

@@ -25,8 +25,7 @@ from ..metric.graph import Graph
 from ..metric.measures import output_measure
 from ..metric.sharpen import STEP, log_units, sharpen
 from ..metric.totals import in_walking_order, totals_within
-from ..progress import progress_bar
-from ._tools import markdown, places_by_mass, synthetic_metric, timed, warm_up
+from ._tools import Tell, markdown, places_by_mass, quiet, synthetic_metric, timed, warm_up
 from .limit import errors_all_used
 
 OUTPUTS = ("uniform", "mass^0.5", "mass", "mass^1.5", "mass^2", "mass^3")
@@ -35,7 +34,7 @@ _PLACES = 400
 FREE_PASSES, FREE_LOOK = 4, 6.0
 
 
-def run(*, progress: bool = False, side: int = 750) -> dict[str, Any]:
+def run(*, tell: Tell = quiet, side: int = 750) -> dict[str, Any]:
     """One row an output measure, one more for reports by mass that are sharpened, and what is left to gain by mass."""
     warm_up()
     metric = synthetic_metric("paris", side, sharpened=False)
@@ -43,14 +42,13 @@ def run(*, progress: bool = False, side: int = 750) -> dict[str, Any]:
     density = metric.mass[places] / metric.locations.area_cells[places]
     suburb = density <= np.median(density)
     rows: list[dict[str, Any]] = []
-    with progress_bar("bench error", len(OUTPUTS) + 1, show=progress) as bar:
-        for output in OUTPUTS:
-            bar.update(len(rows), note=output)
-            rows.append({"output": output} | _row(metric, places, suburb, output))
-        bar.update(len(rows), note="sharpening mass")
-        sharp = timed(partial(sharpen, metric, output="mass"))
-        row = _row(sharp.value, places, suburb, "mass")
-        rows.append({"output": "mass, sharpened"} | row | {"seconds": round(sharp.wall_s, 1)})
+    for output in OUTPUTS:
+        tell(output, of=len(OUTPUTS) + 1)
+        rows.append({"output": output} | _row(metric, places, suburb, output))
+    tell("sharpening mass")
+    sharp = timed(partial(sharpen, metric, output="mass"))
+    row = _row(sharp.value, places, suburb, "mass")
+    rows.append({"output": "mass, sharpened"} | row | {"seconds": round(sharp.wall_s, 1)})
     for name, one in (("without slack", without_slack(sharp.value)), ("all of each distance", metric)):
         errors = errors_all_used(metric, places, one.distances_from)
         rows.append({"output": f"mass, {name} (no mechanism)"} | _means(errors, suburb))

@@ -21,10 +21,9 @@ from ..evaluation.study_stages import METRIC
 from ..metric import Metric
 from ..metric.sharpen import sharpen
 from ..opening import load
-from ..progress import progress_bar
 from ..store.digest import file_digest
 from ._maps import PARIS_KM, real_data
-from ._tools import kept_in, markdown
+from ._tools import Tell, kept_in, markdown, quiet
 
 R_SMALL_M = (150.0, 300.0, 600.0)
 DEFAULT_M = 300.0
@@ -40,16 +39,15 @@ _PICTURES = {
 }
 
 
-def run(*, progress: bool = False, folder: str | None = None, size_km: float = PARIS_KM) -> dict[str, Any]:
+def run(*, tell: Tell = quiet, folder: str | None = None, size_km: float = PARIS_KM) -> dict[str, Any]:
     """One row an area, mechanism and setting; then the elastic mechanism over planar Laplace of equal utility."""
-    steps = len(R_SMALL_M) + 1 + len(PAPER_AREAS)
-    with kept_in(folder) as place, progress_bar("bench frontier", steps, show=progress) as bar:
+    with kept_in(folder) as place:
         source = real_data(place, "paris")
         ours = []
-        for done, r in enumerate(R_SMALL_M):
-            bar.update(done, note=f"building for {r:g} m")
+        for r in R_SMALL_M:
+            tell(f"building for {r:g} m", of=len(R_SMALL_M) + 1 + len(PAPER_AREAS))
             ours.append(_mechanism(source.paris(size_km, r_small=r), r))
-        bar.update(len(R_SMALL_M), note=f"sharpening for {SHARPER}")
+        tell(f"sharpening for {SHARPER}")
         default = source.paris(size_km, r_small=DEFAULT_M)
         ours.append(_mechanism(_sharper(source, default), DEFAULT_M))
         metric, checkins = load(default).whole(), source.checkins("paris")
@@ -57,8 +55,8 @@ def run(*, progress: bool = False, folder: str | None = None, size_km: float = P
         rows: list[dict[str, Any]] = []
         epsilons: list[float] = []
         laws: list[dict[str, Any]] = []
-        for done, area in enumerate(PAPER_AREAS, start=len(R_SMALL_M) + 1):
-            bar.update(done, note=area.name)
+        for area in PAPER_AREAS:
+            tell(area.name)
             prior = prior_from_checkins(area.cut(checkins), metric.grid)
             density = spread[prior.cell]
             if not epsilons:

@@ -20,22 +20,21 @@ from ..arrays import FloatArray
 from ..levels import LN2
 from ..mechanism import ElasticMechanism
 from ..metric import Metric, build_metric
-from ..progress import progress_bar
-from ._tools import errors_at, markdown, synthetic_mass, warm_up
+from ._tools import Tell, errors_at, markdown, quiet, synthetic_mass, warm_up
 
 #: The default of `mass_from_quality`: a disc in the city that holds one unit.
 R_SMALL_M = 300.0
 _RADIUS_M = 1000.0
 
 
-def run(*, progress: bool = False, side: int = 120) -> dict[str, Any]:
+def run(*, tell: Tell = quiet, side: int = 120) -> dict[str, Any]:
     """One row per step from the limit to the default, and one for the default without ascent."""
     warm_up()
     mass = synthetic_mass("even", side)
-    with progress_bar("bench limit", 2, show=progress) as bar:
-        metric = build_metric(mass)
-        bar.update(1)
-        plain = build_metric(mass, ascent=False)
+    tell("the default", of=2)
+    metric = build_metric(mass)
+    tell("without ascent")
+    plain = build_metric(mass, ascent=False)
     per_metre = LN2 * math.sqrt(math.pi * float(np.median(mass.cells))) / mass.grid.cell_m
     places = np.flatnonzero(metric.secret & (np.hypot(*metric.xy.T) <= _RADIUS_M))
 

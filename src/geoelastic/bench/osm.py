@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from ..progress import progress_bar
-from ._tools import data_folder, markdown, spawn
+from ._tools import Tell, data_folder, markdown, quiet, spawn
 
 _REPEATS = 3
 NAMES = ("vancouver_2015.osm.pbf", "malta_2016.osm.pbf")
@@ -74,15 +73,14 @@ def extracts() -> tuple[list[Path], Path]:
     return found, found[0]
 
 
-def run(*, progress: bool = False) -> dict[str, Any]:
+def run(*, tell: Tell = quiet) -> dict[str, Any]:
     """Megabytes of PBF a second and core, and peak memory, of each program on each file."""
     chosen, warm = extracts()
     rows: list[dict[str, Any]] = []
-    with progress_bar("bench osm", 3 * len(chosen), show=progress) as bar:
-        for path in chosen:
-            for name in ("geoelastic", "pyrosm", "osmium export"):
-                bar.update(len(rows), note=f"{name} on {path.name}")
-                rows.append(_row(name, path, warm))
+    for path in chosen:
+        for name in ("geoelastic", "pyrosm", "osmium export"):
+            tell(f"{name} on {path.name}", of=3 * len(chosen))
+            rows.append(_row(name, path, warm))
     by_file = {row["file"]: row["MB_per_cpu_s"] for row in rows if row["program"] == "geoelastic"}
     for row in rows:
         speed = row.get("MB_per_cpu_s")

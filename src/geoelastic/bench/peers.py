@@ -37,10 +37,9 @@ from ..evaluation.study_areas import StudyArea
 from ..evaluation.utility import measure_utility
 from ..mechanism import ElasticMechanism
 from ..metric import AnyMetric
-from ..progress import progress_bar
 from ..sources.checkins import read_checkins
 from ._maps import chosen_map
-from ._tools import data_folder, markdown, warm_up
+from ._tools import Tell, data_folder, markdown, quiet, warm_up
 
 _WORKER = Path(__file__).with_name("_peer_worker.py")
 
@@ -160,7 +159,7 @@ class LossClaim(LaplaceClaim):
 
 
 def run(
-    *, progress: bool = False, map_file: str | None = None, real: bool = False, checkins: str | None = None,
+    *, tell: Tell = quiet, map_file: str | None = None, real: bool = False, checkins: str | None = None,
     folder: str | None = None, peers: Sequence[Peer] = PEERS, audit_draws: int = 2000,
 ) -> dict[str, Any]:  # fmt: skip
     """One row a library, after that of the map's own mechanism."""
@@ -168,13 +167,14 @@ def run(
     metric = chosen_map(map_file, real=real, city="paris", folder=folder, made_up="paris", side=_SIDE_CELLS)
     checkins = checkins or (str(data_folder() / INPUTS["paris_checkins"]) if real else None)
     prior = _some(_by_checkins(metric, checkins) if checkins else _by_mass(metric))
-    with tempfile.TemporaryDirectory() as scratch, progress_bar("bench peers", len(peers) + 1, show=progress) as bar:
+    with tempfile.TemporaryDirectory() as scratch:
         root = Path(folder or scratch)
         mechanism = ElasticMechanism(metric)
+        tell("the map's own", of=len(peers) + 1)
         first, error_m = _own_row(mechanism, prior, audit_draws)
         rows = [first]
-        for done, peer in enumerate(peers, start=1):
-            bar.update(done, note=peer.name)
+        for peer in peers:
+            tell(peer.name)
             try:
                 python = environment(peer, root)
                 with PeerProcess(python, peer, epsilon=2 / error_m, error_m=error_m) as process:

@@ -30,9 +30,8 @@ from ..mechanism import ElasticMechanism
 from ..mechanism.geox_mechanism import save_mechanism
 from ..metric import Metric, build_metric
 from ..metric.extract import extract
-from ..progress import progress_bar
 from ..service.bundle import client_dir
-from ._tools import beside_targets, latlon_by_mass, markdown, quantity, synthetic_mass, timed, warm_up
+from ._tools import Tell, beside_targets, latlon_by_mass, markdown, quantity, quiet, synthetic_mass, timed, warm_up
 
 CONNECTIONS = 32
 #: What a city must bear: reports a second, at a pace that does not wait for answers, and for so long. As fast as it can
@@ -72,19 +71,19 @@ process.stdout.write(JSON.stringify({ loaded, median: times[100], p95: times[190
 """
 
 
-def run(*, progress: bool = False, side: int = 750, seconds: int = SECONDS) -> dict[str, Any]:
+def run(*, tell: Tell = quiet, side: int = 750, seconds: int = SECONDS) -> dict[str, Any]:
     """One row a quantity."""
     warm_up()
-    with tempfile.TemporaryDirectory() as folder, progress_bar("bench service", 3, show=progress) as bar:
-        bar.update(0, note="building")
+    with tempfile.TemporaryDirectory() as folder:
+        tell("building", of=3)
         metric = build_metric(synthetic_mass("paris", side))
         whole = Path(folder) / "paris.geox"
         rows = _sizes(metric, whole)
-        bar.update(1, note="client")
+        tell("client")
         places = _write_places(metric, Path(folder) / "places")
         rows += _client(whole, places)
         short = max(1, seconds // SHORT)
-        bar.update(2, note=f"load for {2 * short + seconds} s")
+        tell(f"load for {2 * short + seconds} s")
         cores = len(os.sched_getaffinity(0))
         rows += _load(whole, places, short, "the whole map", 1, (300, 250))
         city = build_metric(synthetic_mass("city", min(side, _CITY)))

@@ -21,13 +21,12 @@ from ..mass import mass_from_quality
 from ..mechanism import ElasticMechanism
 from ..mechanism.geox_mechanism import mechanism_bytes
 from ..metric import build_metric
-from ..progress import progress_bar
 from ..quality import synthetic_quality
 from ..sources.traces import Trace
 from ..traces import Clock, TraceMechanism
 from ..traces.trace_files import release_file
 from ._device import chromium, client_page
-from ._tools import markdown, timed
+from ._tools import Tell, markdown, quiet, timed
 
 #: (map, cells a side, metres of a cell): 20,000 locations, and the whole of the paper's area.
 MAPS = (("city", 240, 200.0), ("paris", 750, 100.0))
@@ -49,24 +48,23 @@ _IN_WORKER = """async (places) => {
 }"""
 
 
-def run(*, progress: bool = False, maps: Any = MAPS, people: int = PEOPLE, points: int = POINTS) -> dict[str, Any]:
+def run(*, tell: Tell = quiet, maps: Any = MAPS, people: int = PEOPLE, points: int = POINTS) -> dict[str, Any]:
     """One row a quantity."""
     rows: list[dict[str, Any]] = []
-    with progress_bar("bench traces", 2 * len(maps) + 3, show=progress) as bar:
-        for name, side, cell_m in maps:
-            bar.update(len(rows), note=f"building {name}")
-            elastic = _map(name, side, cell_m)
-            bar.update(len(rows) + 1, note=f"a day on {name}")
-            rows.append(_day(elastic, name))
-            if name == maps[0][0]:
-                first = elastic
-        bar.update(2 * len(maps), note="Chromium")
-        rows += _chromium(first, maps[0][0])
-        with tempfile.TemporaryDirectory() as folder:
-            bar.update(2 * len(maps) + 1, note=f"{people} people")
-            rows.append(_people(first, Path(folder), people))
-            bar.update(2 * len(maps) + 2, note="a GPX file")
-            rows.append(_gpx(first, Path(folder), points))
+    for name, side, cell_m in maps:
+        tell(f"building {name}", of=2 * len(maps) + 3)
+        elastic = _map(name, side, cell_m)
+        tell(f"a day on {name}")
+        rows.append(_day(elastic, name))
+        if name == maps[0][0]:
+            first = elastic
+    tell("Chromium")
+    rows += _chromium(first, maps[0][0])
+    with tempfile.TemporaryDirectory() as folder:
+        tell(f"{people} people")
+        rows.append(_people(first, Path(folder), people))
+        tell("a GPX file")
+        rows.append(_gpx(first, Path(folder), points))
     return {"rows": rows, "text": markdown(rows)}
 
 
