@@ -57,12 +57,6 @@ def believe(
     return means, spread
 
 
-def log_weights(mechanism: TraceMechanism, z: int) -> FloatArray:
-    """ln w(d(x, z)) of every place x for one released location."""
-    units = mechanism.searches(np.array([z]))[z]
-    return np.where(units == UNREACHABLE, -np.inf, -float(mechanism.weights.exponent) * LEVEL_UNIT * units)
-
-
 def running_mean(xy: FloatArray, window: int) -> FloatArray:
     """The mean of `window` released places around each tick."""
     ends = np.cumsum(np.vstack([np.zeros(2), xy]), axis=0)
@@ -136,7 +130,12 @@ def _seen(mechanism: TraceMechanism, released: Trace, truth: Trace) -> tuple[Int
 def track(mechanism: TraceMechanism, location: IntArray, step_s: float) -> tuple[FloatArray, FloatArray]:
     """What one believes who knows the mechanism and expects people where the mass is; see `believe`."""
     mass, xy = np.asarray(mechanism.metric.mass), np.asarray(mechanism.metric.xy)
-    return believe(location, lambda z: log_weights(mechanism, z), mass / mass.sum(), xy, step_s=step_s)
+
+    def log_weights(z: int) -> FloatArray:
+        units = mechanism.searches(np.array([z]))[z]
+        return np.where(units == UNREACHABLE, -np.inf, -float(mechanism.weights.exponent) * LEVEL_UNIT * units)
+
+    return believe(location, log_weights, mass / mass.sum(), xy, step_s=step_s)
 
 
 def _attack(mechanism: TraceMechanism, released: Trace, truth: Trace) -> dict[str, Any]:
