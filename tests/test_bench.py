@@ -31,7 +31,7 @@ from geoelastic.bench import (
     traces,
 )
 from geoelastic.bench._seams import both_row, both_ways, seam_rows, table_row
-from geoelastic.bench._tools import markdown, synthetic_mass
+from geoelastic.bench._tools import markdown, steps, synthetic_mass
 from geoelastic.levels import LEVEL_UNIT
 from geoelastic.metric import build_metric
 from geoelastic.metric.measures import output_measure
@@ -335,6 +335,17 @@ def test_traces() -> None:
     assert rows["days of people"]["count"] >= 2
     assert rows["a GPX file"]["running_mean_m"] > 0.5 * rows["a GPX file"]["release_m"] > 0
     assert len(traces.summary(found)) == len(found)
+
+
+def test_steps_are_shown_from_the_first_one_on(capsys: pytest.CaptureFixture[str]) -> None:
+    with steps("bench sums", show=True) as tell:
+        tell("one", of=2)
+        assert capsys.readouterr().err == ""
+        tell("two")
+    assert capsys.readouterr().err.startswith("bench sums: 100% after ")
+    with steps("bench sums", show=True):
+        pass
+    assert capsys.readouterr().err == ""
 
 
 def test_tables() -> None:

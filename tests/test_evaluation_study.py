@@ -342,7 +342,7 @@ def test_the_frontier_on_a_small_map(metric: Any, files: Path, tmp_path: Path) -
     areas = read_areas(files / "areas.geojson")
     checkins = read_checkins(files / "checkins.txt")
     priors = [prior_from_checkins(area.cut(checkins), metric.grid) for area in areas]
-    ours = [frontier.sharpened(sharp, "digest", 300, 2)]
+    ours = [frontier.sharpened(sharp, "digest", 300)]
     stages = Stages(tmp_path)
     first = frontier.area_rows(areas[0], priors[0], ours, stages)
     epsilon = 2 / first[0]["error_m"]

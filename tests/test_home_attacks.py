@@ -15,7 +15,7 @@ from geoelastic.evaluation.attacks import home_prior, home_recovery
 from geoelastic.evaluation.elastic_channel import distance_table, elastic_channel, mechanism_channel, reporting_channel
 from geoelastic.evaluation.home_attacks import HomeScene, attack_rows
 from geoelastic.evaluation.study_areas import StudyArea
-from geoelastic.evaluation.traces.trace_homes import HomeTicks
+from geoelastic.evaluation.traces.trace_homes import HomeTicks, LiveHome
 from geoelastic.mechanism import ElasticMechanism
 from geoelastic.metric import build_metric
 from geoelastic.traces import Habit
@@ -57,7 +57,7 @@ def test_ticks_at_home_follow_the_law_of_the_mechanism(metric: Any, area: StudyA
     owner = metric.locations.owner.ravel()[home_prior(metric, area).cell]
     locations = np.unique(owner).astype(np.int64)
     ticks = HomeTicks.of(ElasticMechanism(metric), locations)
-    told, past, rng = ticks.begin(), Habit(), np.random.default_rng(3)
+    told, past, rng = LiveHome(ticks), Habit(), np.random.default_rng(3)
     for z in (int(owner[5]), int(owner[9]), int(owner[5])):
         laws = [ticks.traces._passes(np.array([location]), past, None).steps()[0][0] for location in locations[[0, 7]]]
         want = [math.log(law[z] / law.sum()) for law in laws]

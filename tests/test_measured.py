@@ -308,6 +308,15 @@ def test_what_is_recorded_has_the_options_of_the_record(docs: Path) -> None:
     assert (entry["command"], entry["rows"][0]["whole"]) == ("geoelastic bench sums --whole", True)
 
 
+def test_an_option_that_no_measurement_takes_is_an_error() -> None:
+    result = geoelastic("bench", "device", "--map", "a.geoelastic")
+    assert result.exit_code == 2
+    assert "'--map' must be an option of device; it is one of attacks, client, extension, optimum" in result.stderr
+    assert result.stderr.count("\n") == 1
+    with pytest.raises(InputError, match="'--size' must be an option of limit, report; it is one of frontier"):
+        bench.run_benches(["limit", "report"], options={"size_km": 5.0})
+
+
 def test_a_page_cannot_show_what_is_not_recorded(docs: Path) -> None:
     geoelastic("bench", "--pages", "--docs", docs)
     told = "*not recorded yet: `geoelastic bench sums --write`*"

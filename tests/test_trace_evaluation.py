@@ -23,7 +23,7 @@ from geoelastic.evaluation.traces.trace_baselines import (
     predictive_error,
     split_days,
 )
-from geoelastic.evaluation.traces.trace_homes import Told, home_beliefs, home_by_bayes, home_by_mean
+from geoelastic.evaluation.traces.trace_homes import Told, home_beliefs, home_by_mean, homes_by_bayes
 from geoelastic.evaluation.traces.trace_report import evaluate_traces, report_lines
 from geoelastic.evaluation.traces.trace_study import expected_errors, home_study, rate_for
 from geoelastic.mechanism.remap import best_guess
@@ -117,7 +117,7 @@ def test_the_adversary_who_is_told_all_but_the_home_uses_the_very_law_of_a_relea
     assert candidates.tolist() == secret.tolist()
     np.testing.assert_allclose(found, belief / belief.sum(), rtol=1e-9)
     nearest = np.array(best_guess(np.asarray(metric.xy)[secret], belief))
-    np.testing.assert_allclose(home_by_bayes(traces, pieces, prior), nearest, atol=1e-3)
+    np.testing.assert_allclose(homes_by_bayes(traces, pieces, [3], prior)[0], nearest, atol=1e-3)
 
 
 def test_a_repeated_release_tells_an_adversary_less_than_a_fresh_one() -> None:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measurements: each module in this package is one, and is found by its name.
 
-A module has ``run(*, progress: bool) -> {"rows": [plain data, ...], "text": a Markdown table}``, and maybe options of
-its own; the first line of its docstring is its title. Recording is done here, once for all of them. A module may also
+A module has ``run(*, tell) -> {"rows": [plain data, ...], "text": a Markdown table}``, and maybe options of its own;
+the first line of its docstring is its title. Recording is done here, once for all of them, and so is showing the steps
+that it tells (one that shows bars of its own asks for `progress`, a bool). A module may also
 
 - return ``"parts": {name: Markdown}``, which pages show one by one (`_pages`), and ``"images": {name: bytes}``, which
   are kept in ``docs/img``;
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import pkgutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from inspect import signature
@@ -25,7 +26,7 @@ from typing import Any
 from ..errors import GeoelasticError, InputError, require_choice
 from ._pages import Summaries, write_pages
 from ._record import circumstances, is_recorded, keep, read_record, stopwatch
-from ._tools import reset_peak
+from ._tools import reset_peak, steps
 
 __all__ = ["TIMED", "Due", "bench_names", "plan", "run_benches", "write_docs"]
 
@@ -98,14 +99,17 @@ def run_benches(
 ) -> dict[str, Any]:
     """Run the measurements called `names` (all, if none is named): their rows by name, and one Markdown text.
 
-    `options`: told to each measurement that knows them. `docs`: record each as soon as it is done in this folder of
-    pages, and bring the pages up to date; of all of them, those are left out that were recorded today by this code,
-    unless asked `again`, so that a stopped run goes on where it was. One of several that cannot be made here (its data
-    are missing, say) is told, and does not keep the others from being made. Several share the maps and the stages that
-    one of them has made, in the `folder` of the options or one for the while.
+    `options`: told to each measurement that knows them; one of them must. `docs`: record each as soon as it is done in
+    this folder of pages, and bring the pages up to date; of all of them, those are left out that were recorded today by
+    this code, unless asked `again`, so that a stopped run goes on where it was. One of several that cannot be made here
+    (its data are missing, say) is told, and does not keep the others from being made. Several share the maps and the
+    stages that one of them has made, in the `folder` of the options or one for the while.
     """
     folder = None if docs is None else _folder(docs)
-    due = [one for one in plan(names, docs=folder, again=again) if not one.done]
+    chosen = plan(names, docs=folder, again=again)
+    given = {key: value for key, value in (options or {}).items() if value not in (None, False)}
+    _require_taken(given, [one.name for one in chosen])
+    due = [one for one in chosen if not one.done]
     skips = list(names) in ([], ["all"]) and not again
     results, failed = dict[str, Any](), dict[str, str]()
     with tempfile.TemporaryDirectory() as scratch:
@@ -114,7 +118,7 @@ def run_benches(
             if skips and _is_done(folder, one.name):  # by now, in another run beside this one
                 continue
             try:
-                results[one.name] = _run(one.name, progress, shared | _given(options or {}), folder)
+                results[one.name] = _run(one.name, progress, shared | given, folder)
             except GeoelasticError as error:
                 if len(due) == 1:
                     raise
@@ -144,7 +148,9 @@ def _run(name: str, progress: bool, given: dict[str, Any], docs: Path | None) ->
     usual = getattr(module, "RECORDED", {}) if docs is not None and "map_file" not in given else {}
     options = {key: value for key, value in (usual | given).items() if key in known}
     began, clock = circumstances(docs or Path()), stopwatch()
-    result: dict[str, Any] = function(progress=progress, **options)
+    with steps(f"bench {name}", show=progress) as tell:
+        told = {key: value for key, value in (("tell", tell), ("progress", progress)) if key in known}
+        result: dict[str, Any] = function(**told, **options)
     if docs is not None:
         # folders are this machine's business, switches and numbers belong to the command
         switches = [f"--{key}" for key, value in options.items() if value is True]
@@ -154,8 +160,13 @@ def _run(name: str, progress: bool, given: dict[str, Any], docs: Path | None) ->
     return result
 
 
-def _given(options: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in options.items() if value not in (None, False)}
+def _require_taken(options: Iterable[str], names: Sequence[str]) -> None:
+    """Every option must be one of some measurement that is to be made: else it would do nothing, and say nothing."""
+    for key in options:
+        takers = [name for name in bench_names() if key in signature(_module(name).run).parameters]
+        if not set(takers) & set(names):
+            flag = f"--{key.removesuffix('_file').removesuffix('_km')}"
+            raise InputError(f"'{flag}' must be an option of {', '.join(names)}; it is one of {', '.join(takers)}")
 
 
 def _is_number(value: Any) -> bool:

@@ -11,7 +11,7 @@ import json
 import shutil
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
@@ -20,9 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import import_extra
-from ..metric import Metric
 from ..service.bundle import client_dir
-from ._tools import places_by_mass
 
 EXTENSION = Path(__file__).parents[3] / "extension"
 _FLAGS = (
@@ -51,11 +49,6 @@ def built() -> bool:
     return True
 
 
-def asked_from(metric: Metric, count: int) -> list[list[float]]:
-    """(lat, lon) of locations that can be hidden, drawn by mass."""
-    return [[float(value) for value in metric.latlon(int(i))] for i in places_by_mass(metric, count, seed=1)]
-
-
 @contextmanager
 def site(files: Mapping[str, bytes] | None = None) -> Iterator[str]:
     """The address of a page on this machine, with these files beside it."""
@@ -79,6 +72,11 @@ def site(files: Mapping[str, bytes] | None = None) -> Iterator[str]:
         server.server_close()
 
 
+def chromium() -> str | None:
+    """The browser, where there is one."""
+    return shutil.which("chromium") or shutil.which("chromium-browser")
+
+
 def _playwright() -> Any:
     return import_extra("playwright.sync_api", "test").sync_playwright()
 
@@ -90,7 +88,7 @@ def browser(profile: Path) -> Iterator[Any]:
     flags = [*_FLAGS, f"--disable-extensions-except={built}", f"--load-extension={built}"]
     with _playwright() as playwright:
         context = playwright.chromium.launch_persistent_context(
-            profile, executable_path=shutil.which("chromium"), args=flags, ignore_default_args=["--disable-extensions"]
+            profile, executable_path=chromium(), args=flags, ignore_default_args=["--disable-extensions"]
         )
         try:
             yield context
@@ -103,13 +101,13 @@ def client_page(files: Mapping[str, bytes]) -> Iterator[Any]:
     """A page of a new Chromium without the extension, with the client's modules and these files beside it."""
     modules = {path.name: path.read_bytes() for path in client_dir().glob("*.js")}
     with site({**modules, **files}) as address, _playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=_FLAGS)
+        begun = playwright.chromium.launch(executable_path=chromium(), args=_FLAGS)
         try:
-            page = chromium.new_page()
+            page = begun.new_page()
             page.goto(address)
             yield page
         finally:
-            chromium.close()
+            begun.close()
 
 
 def _worker(context: Any) -> Any:
@@ -124,7 +122,7 @@ def extension_page(context: Any) -> Any:
     return page
 
 
-def start(profile: Path, address: str, places: list[list[float]]) -> dict[str, list[float]]:
+def start(profile: Path, address: str, places: Sequence[tuple[float, float]]) -> dict[str, list[float]]:
     """One start of the browser: the first report, reports at other places, the same ones again; then of a worker."""
     with browser(profile) as context:
         page = context.new_page()
@@ -134,7 +132,7 @@ def start(profile: Path, address: str, places: list[list[float]]) -> dict[str, l
         session.send("Runtime.enable")
         (world,) = (one["id"] for one in own if one["origin"].startswith("chrome-extension://"))
 
-        def ask(some: list[list[float]]) -> list[float]:
+        def ask(some: Sequence[tuple[float, float]]) -> list[float]:
             told = session.send("Runtime.evaluate", {
                 "expression": _ASK.replace("PLACES", json.dumps(some)), "contextId": world, "awaitPromise": True,
                 "returnByValue": True,

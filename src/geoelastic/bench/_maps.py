@@ -25,6 +25,12 @@ def chosen_map(
     if not real:
         return build_metric(synthetic_mass(made_up, side))
     with kept_in(folder) as place:
-        source = RealData(data_folder(), Stages(Path(place) / "stages"))
-        source.require(("homes", "restaurants", "venues", "paris") if city == "paris" else (city,))
+        source = real_data(place, city)
         return load(source.paris(PARIS_KM) if city == "paris" else source.vancouver()).whole()
+
+
+def real_data(folder: str, city: str) -> RealData:
+    """The data, which must hold the files of a city; what is made of them is kept in a folder."""
+    source = RealData(data_folder(), Stages(Path(folder) / "stages"))
+    source.require(("homes", "restaurants", "venues", "paris") if city == "paris" else (city,))
+    return source

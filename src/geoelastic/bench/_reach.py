@@ -9,7 +9,6 @@ modules that define them. What is imported by a name in a string (commands, pict
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -66,23 +65,14 @@ def closure(package: Path, module: str) -> set[Path]:
     return files
 
 
-def _asked_for(package: Path, path: Path, module: str, name: str | None) -> Iterator[_Asked]:
+def _asked_for(package: Path, path: Path, module: str, name: str | None) -> list[_Asked]:
     """What a module asks others for, if all of it is used, or only one name that it may pass on."""
-    if name is not None:
-        if (inner := f"{module}.{name}".lstrip(".")) and _file(package, inner) is not None:
-            yield inner, None
-            return
-        if path.name != "__init__.py":
-            yield module, None
-            return
-    imports = _imports(package, path, module)
-    passed_on = [(source, known) for source, known, bound in imports if bound == name]
-    if name is not None and passed_on:
-        yield from passed_on
-    elif name is not None:
-        yield module, None
-    else:
-        yield from ((source, known) for source, known, _ in imports)
+    if name is not None and _file(package, inner := f"{module}.{name}".lstrip(".")) is not None:
+        return [(inner, None)]
+    passes_on = name is None or path.name == "__init__.py"
+    imports = _imports(package, path, module) if passes_on else ()
+    asked = [(source, known) for source, known, bound in imports if name in (None, bound)]
+    return asked if asked or name is None else [(module, None)]
 
 
 @cache

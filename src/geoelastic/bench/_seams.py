@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..arrays import FloatArray
 from ..mass import Mass
@@ -16,7 +15,7 @@ from ..metric.verify import verify
 from ..randomness import SeededRandom
 from ..tiles import Engine, build_tiles
 from ..tiles.tiled_metric import TiledMetric, open_tiles
-from ._tools import places_by_mass, timed
+from ._tools import errors_at, places_by_mass, timed
 
 #: Cells from the nearest seam; the last stretch has no end.
 _STRETCHES = (0, 8, 32)
@@ -47,7 +46,7 @@ def table_row(tiled: TiledMetric, whole: Metric, rows: int) -> dict[str, Any]:
 def both_row(tiled: TiledMetric, whole: Metric, *, places: int = 100) -> dict[str, Any]:
     """Expected errors at places drawn by mass, and mean ratios by one verification (tiles have looked at others)."""
     some = places_by_mass(whole, places, seed=2, again=True)
-    ours, theirs = (float(_errors(metric, some).mean()) for metric in (tiled, whole))
+    ours, theirs = (float(errors_at(metric, some).mean()) for metric in (tiled, whole))
     ratios = [round(verify(metric)["ratio"]["mean"], 3) for metric in (tiled, whole)]
     return {
         "places_by_mass": places, "in_tiles_m": round(ours), "one_piece_m": round(theirs),
@@ -66,7 +65,7 @@ def seam_rows(tiled: TiledMetric, whole: Metric, *, places: int) -> list[dict[st
     for low, high in zip(_STRETCHES, (*_STRETCHES[1:], np.inf), strict=True):
         inside = np.flatnonzero(whole.secret & (away >= low) & (away < high))
         some = np.sort(rng.permutation(inside)[:places])
-        ours, theirs = (_errors(metric, some) for metric in (tiled, whole))
+        ours, theirs = (errors_at(metric, some) for metric in (tiled, whole))
         rows.append({
             "cells_from_a_seam": f"{low} to {high:g}" if np.isfinite(high) else f"{low} and more",
             "locations": inside.size,
@@ -77,10 +76,6 @@ def seam_rows(tiled: TiledMetric, whole: Metric, *, places: int) -> list[dict[st
             "largest_percent": round(100 * float(np.abs(ours / theirs - 1).max()), 3),
         })  # fmt: skip
     return rows
-
-
-def _errors(metric: AnyMetric, some: npt.NDArray[Any]) -> FloatArray:
-    return ElasticMechanism(metric).expected_errors(locations=some)["mean"]
 
 
 def _from_seams(metric: AnyMetric, tile: int) -> FloatArray:

@@ -9,21 +9,23 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from itertools import count
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from ..arrays import IntArray
+from ..arrays import FloatArray, IntArray
 from ..errors import InputError
 from ..mass import Mass, mass_from_quality
 from ..mechanism import ElasticMechanism
 from ..metric import AnyMetric, Metric, build_metric
 from ..metric.sharpen import sharpen
+from ..progress import Bar, progress_bar
 from ..quality import synthetic_quality
 
 Value = TypeVar("Value")
@@ -31,11 +33,12 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class Timed(Generic[Value]):
-    """A result with the seconds it took, by the wall and of processors."""
+    """A result with the seconds it took, by the wall and of processors; of a process also its memory at the peak."""
 
     value: Value
     wall_s: float
     cpu_s: float
+    peak_mb: float = 0.0
 
 
 def timed(function: Callable[[], Value]) -> Timed[Value]:
@@ -45,18 +48,8 @@ def timed(function: Callable[[], Value]) -> Timed[Value]:
     return Timed(value, time.perf_counter() - wall, time.process_time() - cpu)
 
 
-@dataclass(frozen=True)
-class Spawned:
-    """What a process said, and what it took."""
-
-    wall_s: float
-    cpu_s: float
-    peak_mb: float
-    out: str
-
-
-def spawn(command: Sequence[str], **environment: str) -> Spawned:
-    """Run a process to its end; one that fails cannot be measured."""
+def spawn(command: Sequence[str], **environment: str) -> Timed[str]:
+    """Run a process to its end: what it said. One that fails cannot be measured."""
     begin = time.perf_counter()
     quiet, env = subprocess.DEVNULL, {**os.environ, **environment}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=quiet, text=True, env=env) as process:
@@ -66,7 +59,7 @@ def spawn(command: Sequence[str], **environment: str) -> Spawned:
         process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
         raise InputError(f"{Path(command[0]).name} could not be measured: it ended with code {process.returncode}")
-    return Spawned(time.perf_counter() - begin, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, out)
+    return Timed(out, time.perf_counter() - begin, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
 
 
 def data_folder() -> Path:
@@ -93,6 +86,16 @@ def places_by_mass(metric: AnyMetric, count: int, *, seed: int, again: bool = Fa
     return rng.choice(weights.size, size=count, replace=again, p=weights / weights.sum())
 
 
+def errors_at(metric: AnyMetric, places: IntArray) -> FloatArray:
+    """Expected metres between some locations and their reports."""
+    return ElasticMechanism(metric).expected_errors(locations=places)["mean"]
+
+
+def latlon_by_mass(metric: AnyMetric, count: int, *, again: bool = False) -> list[tuple[float, float]]:
+    """(lat, lon) of such locations, always the same."""
+    return [metric.latlon(int(i)) for i in places_by_mass(metric, count, seed=1, again=again)]
+
+
 def peak_gb() -> float:
     """The most memory this process has held since `reset_peak`."""
     with suppress(OSError, IndexError):
@@ -100,6 +103,28 @@ def peak_gb() -> float:
         return int(status.split("VmHWM:")[1].split()[0]) * 1024 / 1e9
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9
+
+
+#: Told a note, a measurement's next step begins; `of`: how many there are in all, which the first must say.
+Tell = Callable[..., None]
+
+
+def quiet(note: str, *, of: int = 1) -> None:
+    """Nobody looks."""
+
+
+@contextmanager
+def steps(title: str, *, show: bool) -> Iterator[Tell]:
+    """A bar for the steps of a measurement, from the first one on; before that it may show bars of its own."""
+    bars, done = list[Bar](), count()
+
+    def tell(note: str, *, of: int = 1) -> None:
+        if not bars:
+            bars.append(stack.enter_context(progress_bar(title, of, show=show)))
+        bars[0].update(next(done), note=note)
+
+    with ExitStack() as stack:
+        yield tell
 
 
 @cache
@@ -129,6 +154,17 @@ def synthetic_metric(name: str, side: int, *, sharpened: bool = True) -> Metric:
     if sharpened:
         return sharpen(synthetic_metric(name, side, sharpened=False))
     return build_metric(synthetic_mass(name, side), sharpen=False)
+
+
+def quantity(what: str, value: Any, unit: str, target: str | None = None) -> dict[str, Any]:
+    """The row of a measurement that has one figure a row, and maybe a target for it."""
+    return {"what": what, "value": value, "unit": unit} | ({} if target is None else {"target": target})
+
+
+def beside_targets(rows: Sequence[dict[str, Any]], *, of: str = "") -> list[tuple[str, str, str]]:
+    """The summary of such rows: those that there is a target for."""
+    kept = [row for row in rows if "target" in row]
+    return [(of + row["what"], row["target"], f"{row['value']} {row['unit']}".strip()) for row in kept]
 
 
 def markdown(rows: Sequence[dict[str, Any]]) -> str:

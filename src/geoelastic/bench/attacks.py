@@ -9,16 +9,14 @@ very cell is the likeliest.
 
 from __future__ import annotations
 
-from itertools import count
 from typing import Any
 
 from ..evaluation.home_attacks import attack_rows
 from ..evaluation.study_areas import StudyArea
 from ..mass import Mass
 from ..metric import build_metric
-from ..progress import progress_bar
 from ._maps import chosen_map
-from ._tools import markdown, warm_up
+from ._tools import Tell, markdown, quiet, warm_up
 
 RECORDED = {"real": True}
 _SIDE_CELLS = 90
@@ -26,25 +24,14 @@ _HOME_KM = 3.0
 
 
 def run(
-    *,
-    progress: bool = False,
-    map_file: str | None = None,
-    real: bool = False,
-    people: int = 400,
-    nights_of: int = 40,
-    nights: int = 5,
-    folder: str | None = None,
+    *, tell: Tell = quiet, map_file: str | None = None, real: bool = False, folder: str | None = None
 ) -> dict[str, Any]:
     """The table, on a map, on the real Vancouver, or on a made-up city."""
     warm_up()
     metric = chosen_map(map_file, real=real, city="vancouver", folder=folder, made_up="city", side=_SIDE_CELLS).whole()
     mass = Mass(metric.grid, (metric.mass / metric.locations.area_cells)[metric.locations.owner], metric.info)
-    done = count()
-    with progress_bar("bench attacks", 7, show=progress) as bar:
-        bar.update(next(done), note="another map")
-        second = build_metric(mass, requirement=metric.requirement, cartogram=False)
-        rows = attack_rows(
-            metric, StudyArea("homes", *metric.grid.area.middle, _HOME_KM), second=second, people=people,
-            nights_of=nights_of, nights=nights, tell=lambda name: bar.update(next(done), note=name),
-        )  # fmt: skip
+    tell("another map", of=7)
+    second = build_metric(mass, requirement=metric.requirement, cartogram=False)
+    area = StudyArea("homes", *metric.grid.area.middle, _HOME_KM)
+    rows = attack_rows(metric, area, second=second, tell=tell)
     return {"rows": rows, "text": markdown(rows)}

@@ -9,7 +9,6 @@ commuter where there is none; the crowd around them is made up (`synthetic:city`
 
 from __future__ import annotations
 
-from itertools import count
 from typing import Any
 
 from ..area import Area
@@ -17,25 +16,22 @@ from ..evaluation.browsing import browsing_rows, week_of
 from ..evaluation.commuters import synthetic_commuters
 from ..mass import mass_from_quality
 from ..metric import build_metric
-from ..progress import progress_bar
 from ..quality import synthetic_quality
 from ..sources.traces import Trace, read_traces
-from ._tools import data_folder, markdown, warm_up
+from ._tools import Tell, data_folder, markdown, quiet, warm_up
 
 _CENTRE, _SIDE, _CELL_M = (40.0, 116.3), 180, 200.0
 _TRACES = "gps/geolife_sample_skmob.txt.gz"
 
 
-def run(*, progress: bool = False, runs: int = 20, side: int = _SIDE) -> dict[str, Any]:
+def run(*, tell: Tell = quiet) -> dict[str, Any]:
     """The table."""
     warm_up()
-    with progress_bar("bench browsing", 4, show=progress) as bar:
-        bar.update(0, note="the map")
-        quality = synthetic_quality("city", rows=side, cols=side, cell_m=_CELL_M, origin=_CENTRE)
-        metric = build_metric(mass_from_quality(quality))
-        done = count(1)
-        weeks = [week_of(trace, metric.grid.area, seed=k) for k, trace in enumerate(_traces(metric.grid.area))]
-        rows = browsing_rows(metric, weeks, runs=runs, tell=lambda note: bar.update(next(done), note=note))
+    tell("the map", of=4)
+    quality = synthetic_quality("city", rows=_SIDE, cols=_SIDE, cell_m=_CELL_M, origin=_CENTRE)
+    metric = build_metric(mass_from_quality(quality))
+    weeks = [week_of(trace, metric.grid.area, seed=k) for k, trace in enumerate(_traces(metric.grid.area))]
+    rows = browsing_rows(metric, weeks, tell=tell)
     return {"rows": rows, "text": markdown(rows)}
 
 

@@ -21,9 +21,8 @@ from ..mass import Mass
 from ..mechanism import ElasticMechanism
 from ..metric import Metric, build_metric
 from ..metric.metric_file import metric_to_parts
-from ..progress import progress_bar
 from ..store import container_bytes
-from ._tools import markdown, peak_gb, synthetic_mass, timed, warm_up
+from ._tools import Tell, markdown, peak_gb, quiet, synthetic_mass, timed, warm_up
 
 MAPS = (("city", 120),)
 WHOLE = ("paris", 750)
@@ -41,19 +40,16 @@ OF_WHOLE = (BUILDS[1], BUILDS[2], BUILDS[4], BUILDS[5])
 _POINTS = 150
 
 
-def run(
-    *, progress: bool = False, whole: bool = False, maps: Sequence[tuple[str, int]] = MAPS
-) -> dict[str, Any]:  # fmt: skip
+def run(*, tell: Tell = quiet, whole: bool = False, maps: Sequence[tuple[str, int]] = MAPS) -> dict[str, Any]:
     """One row per map and build, and for each map the ratio of the default's errors to the others'."""
     compile_s = warm_up()
     rows: list[dict[str, Any]] = []
     chosen = dict.fromkeys(maps, BUILDS) | ({WHOLE: OF_WHOLE} if whole else {})
-    with progress_bar("bench build", sum(map(len, chosen.values())), show=progress) as bar:
-        for (name, side), builds in chosen.items():
-            mass = synthetic_mass(name, side)
-            for options in builds:
-                bar.update(len(rows), note=f"{name} {side}: {_method(options)}, {options['layout']}")
-                rows.append({"map": f"{name} {side} x {side}"} | build_row(mass, options))
+    for (name, side), builds in chosen.items():
+        mass = synthetic_mass(name, side)
+        for options in builds:
+            tell(f"{name} {side}: {_method(options)}, {options['layout']}", of=sum(map(len, chosen.values())))
+            rows.append({"map": f"{name} {side} x {side}"} | build_row(mass, options))
     text = f"{markdown(rows)}\n\n{markdown(_ratios(rows))}\n\nCompiling took {compile_s:.1f} s before any of it."
     return {"rows": rows, "text": text}
 

@@ -16,8 +16,7 @@ import numpy as np
 from ..fences import disc
 from ..metric import Metric, build_metric
 from ..metric.verify_relief import check_relief
-from ..progress import progress_bar
-from ._tools import markdown, synthetic_mass, timed, warm_up
+from ._tools import Tell, markdown, quiet, synthetic_mass, timed, warm_up
 
 #: The side of the map in cells; what is called where, and the share of places that are less dense; radii in metres.
 SIDE = 460
@@ -25,17 +24,18 @@ WHERE = (("in the centre", 1.0), ("at a median place", 0.5), ("in the suburbs", 
 RADII = (150, 800)
 
 
-def run(*, progress: bool = False, side: int = SIDE, radii: Sequence[int] = RADII) -> dict[str, Any]:
+def run(
+    *, tell: Tell = quiet, progress: bool = False, side: int = SIDE, radii: Sequence[int] = RADII
+) -> dict[str, Any]:
     """One row per fence, each carved into the same map."""
     warm_up()
     metric = build_metric(synthetic_mass("paris", side), progress=progress)
     rows: list[dict[str, Any]] = []
-    with progress_bar("bench carve", len(WHERE) * len(radii), show=progress) as bar:
-        for name, share in WHERE:
-            place = _place(metric, share)
-            for radius in radii:
-                bar.update(len(rows), note=f"{radius} m {name}")
-                rows.append({"fence": f"{radius} m {name}"} | _carved(metric, place, radius))
+    for name, share in WHERE:
+        place = _place(metric, share)
+        for radius in radii:
+            tell(f"{radius} m {name}", of=len(WHERE) * len(radii))
+            rows.append({"fence": f"{radius} m {name}"} | _carved(metric, place, radius))
     return {"rows": rows, "text": markdown(rows)}
 
 

@@ -14,6 +14,7 @@ import importlib.util
 import json
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,7 @@ from ..mechanism import ElasticMechanism
 from ..mechanism.geox_mechanism import save_mechanism
 from ..metric import build_metric
 from ..metric.extract import extract
-from ..progress import progress_bar
-from ._tools import markdown, spawn, synthetic_mass, warm_up
+from ._tools import Tell, beside_targets, markdown, quantity, quiet, spawn, synthetic_mass, warm_up
 
 REPORTS = 5000
 _PARIS = (48.8567, 2.3487)
@@ -79,28 +79,33 @@ print(json.dumps(found))
 """
 
 
-def run(
-    *, progress: bool = False, side: int = 750, reports: int = REPORTS, map_file: str | None = None
-) -> dict[str, Any]:
+def run(*, tell: Tell = quiet, side: int = 750, reports: int = REPORTS, map_file: str | None = None) -> dict[str, Any]:
     """One row a quantity. `map_file`: a `.geox` file [default: both are made first]."""
-    with tempfile.TemporaryDirectory() as folder, progress_bar("bench client", 3, show=progress) as bar:
-        bar.update(0, note="building")
+    with tempfile.TemporaryDirectory() as folder:
+        tell("building", of=3)
         maps = _maps(Path(folder), side) if map_file is None else {map_file: Path(map_file).resolve()}
-        bar.update(1, note="first reports")
+        tell("first reports")
         source = str(_source())
         plain = [sys.executable, "-I", "-S", "-c"]
         spawn([*plain, _IMPORT, source])  # which compiles the modules, as installing them does
         rows: list[dict[str, Any]] = []
         for name, path in maps.items():
             cold, again = (spawn([*plain, _START, source, str(path)], GEOELASTIC_CACHE=folder) for _ in range(2))
-            what = f"{name}, {int(cold.out):,} locations: first report of a new process"
+            what = f"{name}, {int(cold.value):,} locations: first report of a new process"
             rows += [
-                {"what": f"{what}, {when}", "value": round(took.cpu_s, 2), "unit": "s", "target": "<= 0.5"}
+                quantity(f"{what}, {when}", round(took.cpu_s, 2), "s", "<= 0.5")
                 for when, took in (("never opened before", cold), ("opened before", again))
             ]
-        bar.update(2, note="reports")
+        tell("reports")
         told = spawn([*plain, _SPEED, source, str(path), str(reports)], GEOELASTIC_CACHE=folder)
-    rows += _speed_rows(json.loads(told.out))
+    found = json.loads(told.value)
+    for what, name, target in (
+        ("reports, every place a new one", "new", ">= 1000"),
+        (f"reports, people who come back ({found['places_back']:,} places)", "back", ">= 1000"),
+        ("sticky reports, every place a new one", "sticky", None),
+    ):
+        count, speed = found[name]
+        rows.append(quantity(f"{count:,} {what}", round(speed), "/s", target))
     return {"rows": rows, "text": markdown(rows)}
 
 
@@ -127,18 +132,4 @@ def _source() -> Path:
     return clone
 
 
-def _speed_rows(told: dict[str, Any]) -> list[dict[str, Any]]:
-    return [
-        {"what": f"{told['new'][0]:,} reports, every place a new one", "value": round(told["new"][1]), "unit": "/s",
-         "target": ">= 1000"},
-        {"what": f"{told['back'][0]:,} reports, people who come back ({told['places_back']:,} places)",
-         "value": round(told["back"][1]), "unit": "/s", "target": ">= 1000"},
-        {"what": f"{told['sticky'][0]:,} sticky reports, every place a new one", "value": round(told["sticky"][1]),
-         "unit": "/s"},
-    ]  # fmt: skip
-
-
-def summary(rows: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
-    """What there is a target for."""
-    kept = [row for row in rows if "target" in row]
-    return [(f"plain Python: {row['what']}", row["target"], f"{row['value']} {row['unit']}") for row in kept]
+summary = partial(beside_targets, of="plain Python: ")

@@ -18,35 +18,34 @@ from ..errors import FileError
 from ..evaluation.real_maps import CITY_RADIUS_M, PARIS, RealData
 from ..evaluation.study_stages import Stages
 from ..opening import load
-from ..progress import progress_bar
 from ._maps import PARIS_KM
-from ._tools import Spawned, data_folder, markdown, places_by_mass, spawn
+from ._tools import Tell, Timed, data_folder, latlon_by_mass, markdown, quiet, spawn
 
 PLACES = 17_496
 
 
 def run(
-    *, progress: bool = False, source: str = "synthetic:paris", places: int = PLACES, warm: str = "synthetic:city"
+    *, tell: Tell = quiet, source: str = "synthetic:paris", places: int = PLACES, warm: str = "synthetic:city"
 ) -> dict[str, Any]:
     """One row a command; `warm` is built first, for the sake of what is compiled."""
-    with tempfile.TemporaryDirectory() as folder, progress_bar("bench commands", 5, show=progress) as bar:
+    with tempfile.TemporaryDirectory() as folder:
         here = Path(folder)
         metric, table = here / "map.geoelastic", here / "places.csv"
-        bar.update(0, note="compiling")
+        tell("compiling", of=5)
         _geoelastic("build", warm, "-o", str(here / "tiny.geoelastic"))
-        bar.update(1, note="build")
+        tell("build")
         built = _geoelastic("build", source, "-o", str(metric))
-        bar.update(2, note="verify")
+        tell("verify")
         checked = _geoelastic("verify", str(metric))
-        bar.update(3, note="sanitize")
+        tell("sanitize")
         _write_places(metric, table, places)
         reported = _geoelastic("sanitize", str(metric), "--input", str(table), "-o", str(here / "out.csv"))
         rows = [
             _row(f"build {source}", built) | _built(metric),
-            _row("verify", checked) | {"holds": json.loads(checked.out)["ok"]},
+            _row("verify", checked) | {"holds": json.loads(checked.value)["ok"]},
             _row("sanitize --input", reported) | {"reports_a_second": round(places / reported.wall_s)},
         ]
-        bar.update(4, note="build of the real Paris")
+        tell("build of the real Paris")
         rows += _real_paris(here)
     return {"rows": rows, "text": markdown(rows)}
 
@@ -90,11 +89,11 @@ def _took(row: dict[str, Any]) -> str:
     return f"{row['wall_s']} s ({row['cpu_s']} s of processor time), {row['peak_MB'] / 1000:.2f} GB"
 
 
-def _geoelastic(*arguments: str) -> Spawned:
+def _geoelastic(*arguments: str) -> Timed[str]:
     return spawn([sys.executable, "-m", "geoelastic.cli", *arguments, "--json"])
 
 
-def _row(name: str, done: Spawned) -> dict[str, Any]:
+def _row(name: str, done: Timed[str]) -> dict[str, Any]:
     return {
         "command": name, "wall_s": round(done.wall_s, 1), "cpu_s": round(done.cpu_s, 1), "peak_MB": round(done.peak_mb),
     }  # fmt: skip
@@ -115,7 +114,5 @@ def _built(path: Path) -> dict[str, Any]:
 
 
 def _write_places(metric: Path, table: Path, places: int) -> None:
-    found = load(metric)
-    chosen = places_by_mass(found, places, seed=1, again=True)
-    lines = [f"{lat!r},{lon!r}" for lat, lon in (found.latlon(int(i)) for i in chosen)]
+    lines = [f"{lat!r},{lon!r}" for lat, lon in latlon_by_mass(load(metric), places, again=True)]
     table.write_text("\n".join(["lat,lon", *lines]), encoding="ascii")

@@ -9,7 +9,6 @@ carved map, which is in its time. How long a device takes to open a large map is
 
 from __future__ import annotations
 
-import shutil
 from typing import Any
 
 from ..area import Area
@@ -18,9 +17,8 @@ from ..mechanism import ElasticMechanism
 from ..mechanism.geox_mechanism import mechanism_bytes
 from ..metric import Metric
 from ..metric.extract import extract
-from ..progress import progress_bar
-from ._device import client_page
-from ._tools import markdown, synthetic_metric
+from ._device import chromium, client_page
+from ._tools import Tell, markdown, quiet, synthetic_metric
 
 SIDE, PART_KM = 750, 20.0
 FENCE_M = 300.0
@@ -45,21 +43,20 @@ _FENCE = """async ([workers, ring]) => {
 }"""
 
 
-def run(*, progress: bool = False, side: int = SIDE, part_km: float = PART_KM) -> dict[str, Any]:
+def run(*, tell: Tell = quiet, side: int = SIDE, part_km: float = PART_KM) -> dict[str, Any]:
     """One row for the check, one for the fence; `holds` is what the client says of the map."""
-    if shutil.which("chromium") is None:
+    if chromium() is None:
         return {"rows": [], "text": "Chromium is not here."}
-    with progress_bar("bench device", 4, show=progress) as bar:
-        bar.update(0, note="a map")
-        metric = synthetic_metric("paris", side)
-        bar.update(1, note="checking it")
-        rows = [_row("a map checked", metric, _VERIFY)]
-        bar.update(2, note="a part of it")
-        lat, lon = metric.grid.area.middle
-        part = extract(metric, Area.around(lat, lon, size_km=part_km))
-        bar.update(3, note="a fence")
-        ring = [[y, x] for x, y in disc(lat, lon, FENCE_M).exterior.coords]
-        rows.append(_row("a fence carved in, sharpened again and checked", part, _FENCE, ring))
+    tell("a map", of=4)
+    metric = synthetic_metric("paris", side)
+    tell("checking it")
+    rows = [_row("a map checked", metric, _VERIFY)]
+    tell("a part of it")
+    lat, lon = metric.grid.area.middle
+    part = extract(metric, Area.around(lat, lon, size_km=part_km))
+    tell("a fence")
+    ring = [[y, x] for x, y in disc(lat, lon, FENCE_M).exterior.coords]
+    rows.append(_row("a fence carved in, sharpened again and checked", part, _FENCE, ring))
     return {"rows": rows, "text": markdown(rows)}
 
 

@@ -12,7 +12,6 @@ exact; the other uses all of each distance.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -26,37 +25,31 @@ from ..metric.graph import Graph
 from ..metric.measures import output_measure
 from ..metric.sharpen import STEP, log_units, sharpen
 from ..metric.totals import in_walking_order, totals_within
-from ..progress import progress_bar
-from ._tools import markdown, places_by_mass, synthetic_metric, timed, warm_up
+from ._tools import Tell, markdown, places_by_mass, quiet, synthetic_metric, timed, warm_up
 from .limit import errors_all_used
 
 OUTPUTS = ("uniform", "mass^0.5", "mass", "mass^1.5", "mass^2", "mass^3")
-SHARPENED = ("mass",)
 _PLACES = 400
 #: Passes without slack, from heights that were found with it, and how far they look, in levels.
 FREE_PASSES, FREE_LOOK = 4, 6.0
 
 
-def run(*, progress: bool = False, side: int = 750, sharpened: Sequence[str] = SHARPENED) -> dict[str, Any]:
-    """One row an output measure, one more for each that is sharpened, and what is left to gain by mass."""
+def run(*, tell: Tell = quiet, side: int = 750) -> dict[str, Any]:
+    """One row an output measure, one more for reports by mass that are sharpened, and what is left to gain by mass."""
     warm_up()
     metric = synthetic_metric("paris", side, sharpened=False)
     places = np.sort(places_by_mass(metric, _PLACES, seed=7))
     density = metric.mass[places] / metric.locations.area_cells[places]
     suburb = density <= np.median(density)
-    rows, bare = list[dict[str, Any]](), dict[str, Metric]()
-    with progress_bar("bench error", len(OUTPUTS) + len(sharpened), show=progress) as bar:
-        for output in OUTPUTS:
-            bar.update(len(rows), note=output)
-            rows.append({"output": output} | _row(metric, places, suburb, output))
-        for output in sharpened:
-            bar.update(len(rows), note=f"sharpening {output}")
-            sharp = timed(partial(sharpen, metric, output=output))
-            row = _row(sharp.value, places, suburb, output)
-            rows.append({"output": f"{output}, sharpened"} | row | {"seconds": round(sharp.wall_s, 1)})
-            if output == "mass":
-                bare = {"without slack": without_slack(sharp.value), "all of each distance": metric}
-    for name, one in bare.items():
+    rows: list[dict[str, Any]] = []
+    for output in OUTPUTS:
+        tell(output, of=len(OUTPUTS) + 1)
+        rows.append({"output": output} | _row(metric, places, suburb, output))
+    tell("sharpening mass")
+    sharp = timed(partial(sharpen, metric, output="mass"))
+    row = _row(sharp.value, places, suburb, "mass")
+    rows.append({"output": "mass, sharpened"} | row | {"seconds": round(sharp.wall_s, 1)})
+    for name, one in (("without slack", without_slack(sharp.value)), ("all of each distance", metric)):
         errors = errors_all_used(metric, places, one.distances_from)
         rows.append({"output": f"mass, {name} (no mechanism)"} | _means(errors, suburb))
     base = rows[0]
@@ -65,7 +58,7 @@ def run(*, progress: bool = False, side: int = 750, sharpened: Sequence[str] = S
         if "adversary_m" in row:
             row["adversary_to_uniform"] = round(row["adversary_m"] / base["adversary_m"], 3)
     ratio = {row["output"]: str(row["error_to_uniform"]) for row in rows}
-    parts = {"by-mass": ratio["mass"], **({"sharpened": ratio["mass, sharpened"]} if "mass" in sharpened else {})}
+    parts = {"by-mass": ratio["mass"], "sharpened": ratio["mass, sharpened"]}
     return {"rows": rows, "text": markdown(rows), "parts": parts}
 
 

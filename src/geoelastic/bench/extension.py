@@ -19,34 +19,32 @@ from ..mechanism import ElasticMechanism
 from ..mechanism.geox_mechanism import mechanism_bytes
 from ..metric import build_metric
 from ..opening import load
-from ..progress import progress_bar
-from ._device import SITES_ASK, asked_from, browser, built, extension_page, site, start
-from ._tools import markdown, synthetic_mass
+from ._device import SITES_ASK, browser, built, extension_page, site, start
+from ._tools import Tell, latlon_by_mass, markdown, quiet, synthetic_mass
 
 _SIDE_CELLS = 400
 _STARTS = 5
 _PLACES = 40
 
 
-def run(*, progress: bool = False, map_file: str | None = None) -> dict[str, Any]:
+def run(*, tell: Tell = quiet, map_file: str | None = None) -> dict[str, Any]:
     """One row a quantity."""
     if not built():
         return {"rows": [], "text": "Chromium, node or the extension's sources are not here."}
-    with progress_bar("bench extension", _STARTS + 2, show=progress) as bar:
-        bar.update(0, note="a map")
-        metric = build_metric(synthetic_mass("paris", _SIDE_CELLS)) if map_file is None else load(map_file).whole()
-        content = mechanism_bytes(ElasticMechanism(metric))
-        places = asked_from(metric, _PLACES)
-        size = {"locations": metric.n, "kB": round(len(content) / 1e3)}
-        rows: list[dict[str, Any]] = [{"what": "the map's file"} | size]
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, site() as address:
-            bar.update(1, note="checking the map on the device")
-            rows += _taken(Path(folder), content)
-            found: dict[str, list[float]] = {}
-            for k in range(_STARTS):
-                bar.update(2 + k, note="starts of the browser")
-                for name, values in start(Path(folder) / "profile", address, places).items():
-                    found.setdefault(name, []).extend(values)
+    tell("a map", of=_STARTS + 2)
+    metric = build_metric(synthetic_mass("paris", _SIDE_CELLS)) if map_file is None else load(map_file).whole()
+    content = mechanism_bytes(ElasticMechanism(metric))
+    places = latlon_by_mass(metric, _PLACES)
+    size = {"locations": metric.n, "kB": round(len(content) / 1e3)}
+    rows: list[dict[str, Any]] = [{"what": "the map's file"} | size]
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, site() as address:
+        tell("checking the map on the device")
+        rows += _taken(Path(folder), content)
+        found: dict[str, list[float]] = {}
+        for _ in range(_STARTS):
+            tell("starts of the browser")
+            for name, values in start(Path(folder) / "profile", address, places).items():
+                found.setdefault(name, []).extend(values)
     rows += [
         {"what": name, "median": round(float(np.median(values)), 1), "worst": round(max(values), 1), "of": len(values)}
         for name, values in found.items()

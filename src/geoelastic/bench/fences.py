@@ -15,30 +15,28 @@ from typing import Any
 
 from ..evaluation.fence_attack import Case, compare_with_circle, drawn_fences, known_cases, trace_cases
 from ..mechanism import SeededRandom
-from ..progress import progress_bar
 from ..release.fence_request import crowd_for
 from ..sources.traces import read_traces
-from ._tools import data_folder, markdown
+from ._tools import Tell, data_folder, markdown, quiet
 
 COMMUTERS = 30
 _GEOLIFE, _ZONE, _DRAWS = "gps/geolife_sample_skmob.txt.gz", "Asia/Shanghai", 10
 _MARGIN_M = 300.0
 
 
-def run(*, progress: bool = False, commuters: int = COMMUTERS) -> dict[str, Any]:
+def run(*, tell: Tell = quiet, commuters: int = COMMUTERS) -> dict[str, Any]:
     """One row a kind of people, of fence and of guess."""
     people: dict[str, tuple[Sequence[Case], int]] = {"made-up commuters": (known_cases(commuters, seed=1), 1)}
     sample = data_folder() / _GEOLIFE
     if sample.is_file():
         people["GeoLife's sample"] = (trace_cases(read_traces(sample), timezone=_ZONE), _DRAWS)
     rows: list[dict[str, Any]] = []
-    with progress_bar("bench fences", len(people) + 1, show=progress) as bar:
-        for done, (name, (cases, draws)) in enumerate(people.items()):
-            bar.update(done, note=name)
-            rows += _rows(name, cases, draws, _MARGIN_M)
-        bar.update(len(people), note="without a margin")
-        cases = next(iter(people.values()))[0]
-        rows += [row for row in _rows("made-up commuters", cases, 1, 0) if row["fence"] != "circle"]
+    for name, (cases, draws) in people.items():
+        tell(name, of=len(people) + 1)
+        rows += _rows(name, cases, draws, _MARGIN_M)
+    tell("without a margin")
+    cases = next(iter(people.values()))[0]
+    rows += [row for row in _rows("made-up commuters", cases, 1, 0) if row["fence"] != "circle"]
     return {"rows": rows, "text": markdown(_side_by_side(rows)), "parts": _figures(rows)}
 
 

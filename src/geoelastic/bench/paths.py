@@ -20,8 +20,7 @@ from .. import _kernels as kernels
 from ..arrays import IndexArray
 from ..levels import level_to_units
 from ..metric import Metric
-from ..progress import progress_bar
-from ._tools import markdown, synthetic_metric, timed, warm_up
+from ._tools import Tell, markdown, quiet, synthetic_metric, timed, warm_up
 
 SOURCES = 1000
 _BLOCK, _RUNS = 50, 3
@@ -29,20 +28,19 @@ _BLOCK, _RUNS = 50, 3
 _Way = Callable[[Metric, IndexArray], None]
 
 
-def run(*, progress: bool = False, side: int = 750) -> dict[str, Any]:
+def run(*, tell: Tell = quiet, side: int = 750) -> dict[str, Any]:
     """Seconds and relaxations a second, up to l_top."""
     warm_up()
-    with progress_bar("bench paths", 3, show=progress) as bar:
-        bar.update(0, note="building the graph")
-        metric = synthetic_metric("paris", side, sharpened=False)
-        free = np.flatnonzero(metric.secret).astype(np.int32)
-        spread = free[np.linspace(0, free.size - 1, min(SOURCES, free.size)).astype(np.int64)]
-        middle = max(0, (free.size - SOURCES) // 2)
-        bar.update(1, note="sources spread over the map")
-        rows = _compare(metric, "spread", spread, {"a search each": _one_by_one})
-        bar.update(2, note="neighbouring sources")
-        ours = {"a search each": _one_by_one, f"a search for {kernels.TOGETHER}": _together}
-        rows += _compare(metric, "neighbours", free[middle : middle + SOURCES], ours)
+    tell("building the graph", of=3)
+    metric = synthetic_metric("paris", side, sharpened=False)
+    free = np.flatnonzero(metric.secret).astype(np.int32)
+    spread = free[np.linspace(0, free.size - 1, min(SOURCES, free.size)).astype(np.int64)]
+    middle = max(0, (free.size - SOURCES) // 2)
+    tell("sources spread over the map")
+    rows = _compare(metric, "spread", spread, {"a search each": _one_by_one})
+    tell("neighbouring sources")
+    ours = {"a search each": _one_by_one, f"a search for {kernels.TOGETHER}": _together}
+    rows += _compare(metric, "neighbours", free[middle : middle + SOURCES], ours)
     return {"rows": rows, "text": markdown(rows)}
 
 

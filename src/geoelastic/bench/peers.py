@@ -31,16 +31,15 @@ from ..evaluation.audit import AuditResult, ElasticClaim, Finding, LaplaceClaim,
 from ..evaluation.audit.findings import Draws
 from ..evaluation.channel import Channel, Outputs, channel_from_matrix
 from ..evaluation.elastic_channel import mechanism_channel
-from ..evaluation.prior import Prior, prior_from_checkins
+from ..evaluation.prior import Prior, metres_between, prior_from_checkins
 from ..evaluation.real_maps import INPUTS
 from ..evaluation.study_areas import StudyArea
 from ..evaluation.utility import measure_utility
 from ..mechanism import ElasticMechanism
 from ..metric import AnyMetric
-from ..progress import progress_bar
 from ..sources.checkins import read_checkins
 from ._maps import chosen_map
-from ._tools import data_folder, markdown, warm_up
+from ._tools import Tell, data_folder, markdown, quiet, warm_up
 
 _WORKER = Path(__file__).with_name("_peer_worker.py")
 
@@ -127,7 +126,7 @@ class PeerProcess:
         lats, lons = self.sanitize_many([lat], [lon])
         return float(lats[0]), float(lons[0])
 
-    def close(self) -> None:
+    def close(self, *_: object) -> None:
         """End it; it holds nothing worth keeping."""
         self._process.kill()
         self._process.wait()
@@ -139,8 +138,7 @@ class PeerProcess:
     def __enter__(self) -> PeerProcess:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    __exit__ = close
 
 
 RECORDED = {"real": True}
@@ -161,7 +159,7 @@ class LossClaim(LaplaceClaim):
 
 
 def run(
-    *, progress: bool = False, map_file: str | None = None, real: bool = False, checkins: str | None = None,
+    *, tell: Tell = quiet, map_file: str | None = None, real: bool = False, checkins: str | None = None,
     folder: str | None = None, peers: Sequence[Peer] = PEERS, audit_draws: int = 2000,
 ) -> dict[str, Any]:  # fmt: skip
     """One row a library, after that of the map's own mechanism."""
@@ -169,13 +167,14 @@ def run(
     metric = chosen_map(map_file, real=real, city="paris", folder=folder, made_up="paris", side=_SIDE_CELLS)
     checkins = checkins or (str(data_folder() / INPUTS["paris_checkins"]) if real else None)
     prior = _some(_by_checkins(metric, checkins) if checkins else _by_mass(metric))
-    with tempfile.TemporaryDirectory() as scratch, progress_bar("bench peers", len(peers) + 1, show=progress) as bar:
+    with tempfile.TemporaryDirectory() as scratch:
         root = Path(folder or scratch)
         mechanism = ElasticMechanism(metric)
+        tell("the map's own", of=len(peers) + 1)
         first, error_m = _own_row(mechanism, prior, audit_draws)
         rows = [first]
-        for done, peer in enumerate(peers, start=1):
-            bar.update(done, note=peer.name)
+        for peer in peers:
+            tell(peer.name)
             try:
                 python = environment(peer, root)
                 with PeerProcess(python, peer, epsilon=2 / error_m, error_m=error_m) as process:
@@ -186,10 +185,8 @@ def run(
 
 
 def _by_checkins(metric: AnyMetric, path: str) -> Prior:
-    area = metric.grid.area
-    cut = StudyArea("middle", *area.middle, _AREA_KM).cut(read_checkins(path))
-    row, _ = metric.grid.xy_to_cell(*area.to_xy(cut.lat, cut.lon))
-    return prior_from_checkins(cut.select(row >= 0), metric.grid)
+    square = StudyArea("middle", *metric.grid.area.middle, _AREA_KM)
+    return prior_from_checkins(square.cut(read_checkins(path), metric.grid), metric.grid)
 
 
 def _by_mass(metric: AnyMetric) -> Prior:
@@ -263,8 +260,7 @@ def noise_adversary(noise: FloatArray, prior: Prior) -> float:
     guess = euclidean_error(learned, prior).strategy
     error = np.zeros(prior.n_places)
     for part, block in judged.blocks():
-        at = prior.xy[guess[part]]
-        apart = np.hypot(prior.xy[:, None, 0] - at[None, :, 0], prior.xy[:, None, 1] - at[None, :, 1])
+        apart = metres_between(prior.xy, prior.xy[guess[part]])
         error += (block[judged.row_of_place] * apart).sum(axis=1)
     return float(prior.weights @ error)
 

@@ -14,40 +14,38 @@ import numpy as np
 from ..mechanism import ElasticMechanism, SeededRandom
 from ..metric import verify
 from ..metric.metric_file import metric_from_parts, metric_to_parts
-from ..progress import progress_bar
 from ..store import container_bytes
-from ._tools import markdown, peak_gb, places_by_mass, synthetic_metric, timed, warm_up
+from ._tools import Tell, markdown, peak_gb, places_by_mass, quantity, quiet, synthetic_metric, timed, warm_up
 
 COLD = 200
 MANY = 20_000
 
 
-def run(*, progress: bool = False, side: int = 750) -> dict[str, Any]:
+def run(*, tell: Tell = quiet, side: int = 750) -> dict[str, Any]:
     """One row a quantity."""
     warm_up()
-    with progress_bar("bench report", 4, show=progress) as bar:
-        bar.update(0, note="building")
-        metric = synthetic_metric("paris", side)
-        bar.update(1, note="cold reports")
-        mechanism = ElasticMechanism(metric)
-        places = places_by_mass(metric, COLD + MANY, seed=1, again=True)
-        milliseconds = 1000 * np.array([_one(mechanism, int(i)) for i in places[:COLD]])
-        bar.update(2, note="many reports")
-        many = timed(lambda: mechanism.sample_cells(places[COLD:]))
-        bar.update(3, note="verification and file")
-        check = timed(lambda: verify(metric))
-        parts = metric_to_parts(metric)
-        content = container_bytes("metric", *parts)
-        again = timed(lambda: metric_from_parts(*parts))
+    tell("building", of=4)
+    metric = synthetic_metric("paris", side)
+    tell("cold reports")
+    mechanism = ElasticMechanism(metric)
+    places = places_by_mass(metric, COLD + MANY, seed=1, again=True)
+    milliseconds = 1000 * np.array([_one(mechanism, int(i)) for i in places[:COLD]])
+    tell("many reports")
+    many = timed(lambda: mechanism.sample_cells(places[COLD:]))
+    tell("verification and file")
+    check = timed(lambda: verify(metric))
+    parts = metric_to_parts(metric)
+    content = container_bytes("metric", *parts)
+    again = timed(lambda: metric_from_parts(*parts))
     rows = [
-        {"what": "one cold report, median", "value": round(float(np.median(milliseconds)), 2), "unit": "ms"},
-        {"what": "one cold report, 95 %", "value": round(float(np.quantile(milliseconds, 0.95)), 2), "unit": "ms"},
-        {"what": f"{MANY:,} reports, places drawn by mass", "value": round(MANY / many.wall_s), "unit": "reports/s"},
-        {"what": "verification, every location", "value": round(check.wall_s, 2), "unit": "s"},
-        {"what": "violations found", "value": check.value["violations"], "unit": ""},
-        {"what": "file", "value": round(len(content) / 1e6, 3), "unit": "MB"},
-        {"what": "graph from the file's tables", "value": round(again.wall_s, 2), "unit": "s"},
-        {"what": "peak memory", "value": round(peak_gb(), 2), "unit": "GB"},
+        quantity("one cold report, median", round(float(np.median(milliseconds)), 2), "ms"),
+        quantity("one cold report, 95 %", round(float(np.quantile(milliseconds, 0.95)), 2), "ms"),
+        quantity(f"{MANY:,} reports, places drawn by mass", round(MANY / many.wall_s), "reports/s"),
+        quantity("verification, every location", round(check.wall_s, 2), "s"),
+        quantity("violations found", check.value["violations"], ""),
+        quantity("file", round(len(content) / 1e6, 3), "MB"),
+        quantity("graph from the file's tables", round(again.wall_s, 2), "s"),
+        quantity("peak memory", round(peak_gb(), 2), "GB"),
     ]
     return {"rows": rows, "text": markdown(rows)}
 

@@ -38,7 +38,8 @@ def figures(done: dict[str, Any], took: dict[str, Any]) -> dict[str, Any]:
     shown["claims"] = markdown(claims)
     paris = parts.get("paris", {})
     if "recovery" in paris:
-        shown |= {"homes": markdown(_homes(paris)), "gaps": markdown(_gaps(paris))}
+        gaps = [{"area": name, **{key: round(m) for key, m in gap.items()}} for name, gap in paris["gaps"].items()]
+        shown |= {"homes": markdown(_homes(paris)), "gaps": markdown(gaps)}  # gaps: distances from the optimum
     text = "\n\n".join([*shown.values(), markdown([took])])
     return {"rows": rows, "text": text, "parts": shown}
 
@@ -65,11 +66,6 @@ def _homes(result: dict[str, Any]) -> list[dict[str, Any]]:
         {"reports": name, **{f"after_{n}_m": round(m) for n, m in zip(found["n"], found["bayes_m"], strict=True)}}
         for name, found in recovery["results"].items()
     ]
-
-
-def _gaps(result: dict[str, Any]) -> list[dict[str, Any]]:
-    """The distance from the optimum, area by area."""
-    return [{"area": name, **{key: round(value) for key, value in gap.items()}} for name, gap in result["gaps"].items()]
 
 
 def summary(rows: Sequence[dict[str, Any]]) -> list[tuple[str, str, str]]:

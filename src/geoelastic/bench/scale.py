@@ -33,13 +33,12 @@ import numpy as np
 from ..errors import FrameError
 from ..mass import Mass
 from ..mechanism import ElasticMechanism
-from ..progress import progress_bar
 from ..tiles import DEFAULT_TILE, DaskEngine, Engine, Job, build_tiles
 from ..tiles.folder import KINDS
 from ..tiles.tiled_metric import TiledMetric, open_tiles
 from ..tiles.tiling import MIN_TILE_CELLS
 from ._seams import both_row, both_ways, seam_rows, table_row
-from ._tools import kept_in, markdown, peak_gb, synthetic_mass, timed
+from ._tools import Tell, kept_in, markdown, peak_gb, quiet, synthetic_mass, timed
 
 SIDES, WHOLE = (500, 1000, 2000), 5000
 RECORDED = {"whole": True, "seams": True}
@@ -60,7 +59,7 @@ _BEAT = 30.0
 
 def run(
     *,
-    progress: bool = False,
+    tell: Tell = quiet,
     whole: bool = False,
     seams: bool = False,
     folder: str | None = None,
@@ -77,7 +76,7 @@ def run(
     mass = synthetic_mass("country", WHOLE if whole else max(sizes))
     cluster = DaskEngine(workers=WORKERS) if engine is None else nullcontext(engine)
     with cluster as chosen, kept_in(folder) as place:
-        rows = _sizes(mass, sizes, Path(place), tile, chosen, progress)
+        rows = _sizes(mass, sizes, Path(place), tile, chosen, tell)
         steps = [{"step": name} | row for name, row in rows[-1].pop("steps").items()]
         # in a process of its own, like those who report: without a cluster and the map's mass in memory
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as fresh:
@@ -148,22 +147,21 @@ def summary(rows: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
 
 
 def _sizes(
-    mass: Mass, sizes: Sequence[int], folder: Path, tile: int, engine: Engine, progress: bool
+    mass: Mass, sizes: Sequence[int], folder: Path, tile: int, engine: Engine, tell: Tell
 ) -> list[dict[str, Any]]:
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as tiny:
         build_tiles(_middle(mass, min(_TINY, *sizes)), tiny, tile=MIN_TILE_CELLS, engine=engine)
     rows: list[dict[str, Any]] = []
-    with progress_bar("bench scale", len(sizes), show=progress) as bar:
-        for side in sizes:
-            bar.update(len(rows), note=f"{side} x {side}")
-            with _Clock(engine, folder / f"{side}.jsonl", (folder / str(side) / "manifest.json").exists()) as clock:
-                metric = build_tiles(
-                    _middle(mass, side), str(folder / str(side)), tile=tile, engine=clock, begins=clock.begins
-                )
-            rows.append(_row(metric, clock, rows))
-            if side != sizes[-1]:
-                del rows[-1]["steps"]
+    for side in sizes:
+        tell(f"{side} x {side}", of=len(sizes))
+        with _Clock(engine, folder / f"{side}.jsonl", (folder / str(side) / "manifest.json").exists()) as clock:
+            metric = build_tiles(
+                _middle(mass, side), str(folder / str(side)), tile=tile, engine=clock, begins=clock.begins
+            )
+        rows.append(_row(metric, clock, rows))
+        if side != sizes[-1]:
+            del rows[-1]["steps"]
     return rows
 
 
@@ -223,8 +221,9 @@ class _Clock(AbstractContextManager["_Clock"]):
 
     def taken(self) -> dict[str, dict[str, float]]:
         """Seconds by the wall, processor seconds of all and of this process, GB of the largest process: by step."""
-        lines = self._log.read_text(encoding="utf-8").splitlines() if self._log.exists() else []
-        last = {tuple(line[1 : 2 if line[0] == "job" else 3]): line for line in map(json.loads, filter(_whole, lines))}
+        text = self._log.read_text(encoding="utf-8") if self._log.exists() else ""
+        lines = [line for line in text.splitlines() if line.endswith("]")]  # the last one may be torn
+        last = {tuple(line[1 : 2 if line[0] == "job" else 3]): line for line in map(json.loads, lines)}
         steps: dict[str, dict[str, float]] = {}
         for line in last.values():
             step = steps.setdefault(line[2], dict.fromkeys(_TAKEN, 0.0))
@@ -237,11 +236,6 @@ class _Clock(AbstractContextManager["_Clock"]):
                 step["at_once_cpu_s"] += line[4]
                 step["driver_GB"] = max(step["driver_GB"], line[5])
         return steps
-
-
-def _whole(line: str) -> bool:
-    """Whether a line of a log was written to its end."""
-    return line.endswith("]")
 
 
 def _clocked(function: Callable[[dict[str, Any]], dict[str, Any]], spec: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,6 @@ Needs `wrk` for the load and `node` for the client; what is missing is left out 
 
 from __future__ import annotations
 
-import http.client
 import json
 import os
 import re
@@ -31,9 +30,8 @@ from ..mechanism import ElasticMechanism
 from ..mechanism.geox_mechanism import save_mechanism
 from ..metric import Metric, build_metric
 from ..metric.extract import extract
-from ..progress import progress_bar
 from ..service.bundle import client_dir
-from ._tools import markdown, places_by_mass, synthetic_mass, timed, warm_up
+from ._tools import Tell, beside_targets, latlon_by_mass, markdown, quantity, quiet, synthetic_mass, timed, warm_up
 
 CONNECTIONS = 32
 #: What a city must bear: reports a second, at a pace that does not wait for answers, and for so long. As fast as it can
@@ -73,19 +71,19 @@ process.stdout.write(JSON.stringify({ loaded, median: times[100], p95: times[190
 """
 
 
-def run(*, progress: bool = False, side: int = 750, seconds: int = SECONDS) -> dict[str, Any]:
+def run(*, tell: Tell = quiet, side: int = 750, seconds: int = SECONDS) -> dict[str, Any]:
     """One row a quantity."""
     warm_up()
-    with tempfile.TemporaryDirectory() as folder, progress_bar("bench service", 3, show=progress) as bar:
-        bar.update(0, note="building")
+    with tempfile.TemporaryDirectory() as folder:
+        tell("building", of=3)
         metric = build_metric(synthetic_mass("paris", side))
         whole = Path(folder) / "paris.geox"
         rows = _sizes(metric, whole)
-        bar.update(1, note="client")
+        tell("client")
         places = _write_places(metric, Path(folder) / "places")
         rows += _client(whole, places)
         short = max(1, seconds // SHORT)
-        bar.update(2, note=f"load for {2 * short + seconds} s")
+        tell(f"load for {2 * short + seconds} s")
         cores = len(os.sched_getaffinity(0))
         rows += _load(whole, places, short, "the whole map", 1, (300, 250))
         city = build_metric(synthetic_mass("city", min(side, _CITY)))
@@ -105,41 +103,38 @@ def parts(rows: list[dict[str, Any]]) -> dict[str, str]:
     return {name: f"{value[what]:,} kB" for name, what in names.items()}
 
 
-def summary(rows: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
-    """What there is a target for."""
-    kept = [row for row in rows if "target" in row]
-    return [(row["what"], row["target"], f"{row['value']} {row['unit']}".strip()) for row in kept]
+summary = beside_targets
 
 
 def _write_places(metric: Metric, path: Path) -> Path:
     """Places drawn by mass, one JSON object per line."""
-    chosen = places_by_mass(metric, 5000, seed=1, again=True)
-    lines = [json.dumps(dict(zip(("lat", "lon"), metric.latlon(int(i)), strict=True))) for i in chosen]
+    lines = [json.dumps({"lat": lat, "lon": lon}) for lat, lon in latlon_by_mass(metric, 5000, again=True)]
     path.write_text("\n".join(lines), encoding="ascii")
     return path
 
 
 def _sizes(metric: Metric, path: Path) -> list[dict[str, Any]]:
     size = save_mechanism(ElasticMechanism(metric), path)
-    rows = [{"what": "portable file, whole map", "value": round(size / 1000), "unit": "kB", "target": "<= 2000"}]
     cut = timed(lambda: extract(metric, Area.around(*_PARIS, size_km=20)))
     part = save_mechanism(ElasticMechanism(cut.value), path.with_name("part.geox"))
-    rows.append({"what": "portable file, 20 km", "value": round(part / 1000), "unit": "kB", "target": "<= 300"})
-    rows.append({"what": "cutting and verifying it", "value": round(cut.wall_s, 2), "unit": "s"})
-    return rows
+    return [
+        quantity("portable file, whole map", round(size / 1000), "kB", "<= 2000"),
+        quantity("portable file, 20 km", round(part / 1000), "kB", "<= 300"),
+        quantity("cutting and verifying it", round(cut.wall_s, 2), "s"),
+    ]
 
 
 def _client(path: Path, places: Path) -> list[dict[str, Any]]:
     node = shutil.which("node")
     if node is None:
-        return [{"what": "client in Node", "value": "not measured", "unit": "", "target": "node is missing"}]
+        return [quantity("client in Node", "not measured", "", "node is missing")]
     index = (client_dir() / "index.js").as_uri()
     command = [node, "--input-type=module", "-e", _CLIENT, index, str(path), str(places)]
     told = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     return [
-        {"what": "client: load and build the graph", "value": round(told["loaded"]), "unit": "ms", "target": "<= 2000"},
-        {"what": "client: one cold report, median", "value": round(told["median"], 1), "unit": "ms", "target": "<= 50"},
-        {"what": "client: one cold report, 95 %", "value": round(told["p95"], 1), "unit": "ms"},
+        quantity("client: load and build the graph", round(told["loaded"]), "ms", "<= 2000"),
+        quantity("client: one cold report, median", round(told["median"], 1), "ms", "<= 50"),
+        quantity("client: one cold report, 95 %", round(told["p95"], 1), "ms"),
     ]
 
 
@@ -161,7 +156,7 @@ def _load(
     """As many reports a second as a map gives with so many processes, and how long they take; beside the targets."""
     wrk = shutil.which("wrk")
     if wrk is None:
-        return [{"what": "service under load", "value": "not measured", "unit": "", "target": "wrk is missing"}]
+        return [quantity("service under load", "not measured", "", "wrk is missing")]
     script = path.with_name("load.lua")
     script.write_text(_LOAD % places, encoding="ascii")
     with _serving(path, workers) as (address, pid):
@@ -170,7 +165,23 @@ def _load(
         before, spent = _resident_mb(pid), _cpu_s(pid)
         out = subprocess.run([*tool, f"-d{seconds}s"], capture_output=True, text=True, check=True).stdout
         after, spent = _resident_mb(pid), _cpu_s(pid) - spent
-    return _load_rows(out, before, after, spent, seconds, f"{what}, {workers} process{'es' * (workers > 1)}", targets)
+    what = f"{what}, {workers} process{'es' * (workers > 1)}"
+    rate = re.search(r"Requests/sec:\s+([\d.]+)", out)
+    slow = re.search(r"99%\s+([\d.]+)(us|ms|s)", out)
+    bad = re.search(r"Non-2xx or 3xx responses: (\d+)", out)
+    lost = re.search(r"Socket errors: (.*)", out)
+    assert rate is not None, out
+    assert slow is not None, out
+    each = 1000 * spent / (float(rate[1]) * seconds)
+    p99 = float(slow[1]) * {"us": 0.001, "ms": 1, "s": 1000}[slow[2]]
+    least, slowest = targets
+    return [
+        quantity(f"{what}: reports, {CONNECTIONS} connections, {seconds} s", float(rate[1]), "/s", f">= {least}"),
+        quantity(f"{what}: processor time a report", round(each, 2), "ms"),
+        quantity(f"{what}: p99 at that load", round(p99, 1), "ms", None if slowest is None else f"<= {slowest}"),
+        quantity(f"{what}: errors", int(bad[1]) if bad else 0, lost[1] if lost else "", "0"),
+        quantity(f"{what}: memory before and after", f"{before:.0f}, {after:.0f}", "MB", "flat"),
+    ]
 
 
 def _steady(path: Path, places: Path, seconds: int, workers: int) -> list[dict[str, Any]]:
@@ -182,31 +193,27 @@ def _steady(path: Path, places: Path, seconds: int, workers: int) -> list[dict[s
         times = sorted(at_pace(address, bodies, STEADY, seconds * STEADY))
         after, spent, own = _resident_mb(pid), _cpu_s(pid) - spent, time.process_time() - own
     what = f"a city, {workers} process{'es' * (workers > 1)}, {STEADY:,} reports/s for {seconds} s"
-    rows: list[dict[str, Any]] = [
-        {"what": f"{what}: {name}", "value": round(1000 * times[int(share * len(times))], 1), "unit": "ms"}
-        for name, share in (("median", 0.5), ("p99", 0.99), ("p99.9", 0.999))
+    return [
+        *(
+            quantity(f"{what}: {name}", round(1000 * times[int(share * len(times))], 1), "ms", target)
+            for name, share, target in (("median", 0.5, None), ("p99", 0.99, "<= 50"), ("p99.9", 0.999, None))
+        ),
+        quantity(f"{what}: processor time a report", round(1000 * spent / len(times), 2), "ms"),
+        quantity(f"{what}: and of asking for it", round(1000 * own / len(times), 2), "ms"),
+        quantity(f"{what}: memory before and after", f"{before:.0f}, {after:.0f}", "MB", "flat"),
     ]
-    rows[1]["target"] = "<= 50"
-    rows += [
-        {"what": f"{what}: processor time a report", "value": round(1000 * spent / len(times), 2), "unit": "ms"},
-        {"what": f"{what}: and of asking for it", "value": round(1000 * own / len(times), 2), "unit": "ms"},
-        {"what": f"{what}: memory before and after", "value": f"{before:.0f}, {after:.0f}", "unit": "MB",
-         "target": "flat"},
-    ]  # fmt: skip
-    return rows
 
 
 def at_pace(address: str, bodies: list[bytes], rate: int, count: int) -> list[float]:
     """The seconds that reports take, each from when it is due: one every 1 / rate seconds, whether or not others have
     come back. (A load that waits for answers asks less while the service is slow, and does not see it.) One thread and
     plain sockets, since it shares the cores with the service: a fourteenth of what a report costs there."""
-    where = urlsplit(address)
     times: list[float] = []
     with ExitStack() as stack:
         poll = stack.enter_context(selectors.DefaultSelector())
         idle: deque[socket.socket] = deque()
         for _ in range(CONNECTIONS):
-            one = stack.enter_context(socket.create_connection((where.hostname or "", where.port or 0), timeout=30))
+            one = stack.enter_context(_connection(address))
             one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             poll.register(one, selectors.EVENT_READ)
             idle.append(one)
@@ -246,30 +253,29 @@ def _read_answer(one: socket.socket) -> None:
 def among_half_open(path: Path, body: bytes, *, connections: int = HALF_OPEN, asked: int = 20) -> list[dict[str, Any]]:
     """How long reports take by the clock while so many requests have been begun and are never finished."""
     with _serving(path) as (address, _), many_files(2 * connections), ExitStack() as stack:
-        where = urlsplit(address)
-        place = (where.hostname or "", where.port or 0)
-        _seconds(place, body)  # the first one waits for what is made once
+        _seconds(address, body)  # the first one waits for what is made once
         for _ in range(connections):
-            half = stack.enter_context(socket.create_connection(place, timeout=30))
+            half = stack.enter_context(_connection(address))
             half.sendall(b"POST /v1/sanitize HTTP/1.1\r\nHost: localhost\r\nX: ")
-        times = sorted(_seconds(place, body) for _ in range(asked))
+        times = sorted(_seconds(address, body) for _ in range(asked))
     name = f"a report among {connections:,} half-sent requests"
     return [
-        {"what": f"{name}, median", "value": round(1000 * times[asked // 2], 1), "unit": "ms"},
-        {"what": f"{name}, longest of {asked}", "value": round(1000 * times[-1], 1), "unit": "ms", "target": "<= 1000"},
+        quantity(f"{name}, median", round(1000 * times[asked // 2], 1), "ms"),
+        quantity(f"{name}, longest of {asked}", round(1000 * times[-1], 1), "ms", "<= 1000"),
     ]
 
 
-def _seconds(place: tuple[str, int], body: bytes) -> float:
+def _seconds(address: str, body: bytes) -> float:
     begun = time.perf_counter()
-    asking = http.client.HTTPConnection(*place, timeout=30)
-    asking.request("POST", "/v1/sanitize", body, {"Content-Type": "application/json", "Connection": "close"})
-    answer = asking.getresponse()
-    answer.read()
-    asking.close()
-    if answer.status != 200:
-        raise CheckError(f"the service answered {answer.status}")
+    with _connection(address) as asking:
+        asking.sendall(_REQUEST % (len(body), body))
+        _read_answer(asking)
     return time.perf_counter() - begun
+
+
+def _connection(address: str) -> socket.socket:
+    where = urlsplit(address)
+    return socket.create_connection((where.hostname or "", where.port or 0), timeout=30)
 
 
 @contextmanager
@@ -281,32 +287,6 @@ def many_files(count: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-
-
-def _load_rows(
-    out: str, before: float, after: float, spent: float, seconds: int, what: str, targets: tuple[int, int | None]
-) -> list[dict[str, Any]]:
-    rate = re.search(r"Requests/sec:\s+([\d.]+)", out)
-    slow = re.search(r"99%\s+([\d.]+)(us|ms|s)", out)
-    bad = re.search(r"Non-2xx or 3xx responses: (\d+)", out)
-    lost = re.search(r"Socket errors: (.*)", out)
-    assert rate is not None, out
-    assert slow is not None, out
-    each = 1000 * spent / (float(rate[1]) * seconds)
-    p99 = float(slow[1]) * {"us": 0.001, "ms": 1, "s": 1000}[slow[2]]
-    least, slowest = targets
-    return [
-        {
-            "what": f"{what}: reports, {CONNECTIONS} connections, {seconds} s", "value": float(rate[1]), "unit": "/s",
-            "target": f">= {least}",
-        },
-        {"what": f"{what}: processor time a report", "value": round(each, 2), "unit": "ms"},
-        {"what": f"{what}: p99 at that load", "value": round(p99, 1), "unit": "ms"}
-        | ({} if slowest is None else {"target": f"<= {slowest}"}),
-        {"what": f"{what}: errors", "value": int(bad[1]) if bad else 0, "unit": lost[1] if lost else "", "target": "0"},
-        {"what": f"{what}: memory before and after", "value": f"{before:.0f}, {after:.0f}", "unit": "MB",
-         "target": "flat"},
-    ]  # fmt: skip
 
 
 def _address(log: Path) -> str:

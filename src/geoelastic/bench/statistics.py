@@ -10,9 +10,7 @@ on ``synthetic:paris`` by the command.
 from __future__ import annotations
 
 import sys
-import tempfile
 from collections.abc import Iterable
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from ..evaluation.real_maps import RealData
 from ..evaluation.spread import WAYS, Known, Squares, make_squares
 from ..evaluation.study_areas import PAPER_AREAS
 from ..evaluation.study_stages import METRIC, Stages
@@ -29,15 +26,14 @@ from ..mechanism import ElasticMechanism
 from ..mechanism.laplace import PlanarLaplace
 from ..metric import build_metric
 from ..opening import load
-from ..progress import progress_bar
 from ..randomness import SeededRandom
 from ..statistics.counted_reports import count_reports
 from ..statistics.estimate import Survey, prepare
 from ..statistics.reports import ReadReports
 from ..statistics.scales import scaled_fit
-from ._tools import data_folder, markdown, spawn, synthetic_mass
+from ._maps import PARIS_KM, real_data
+from ._tools import Tell, kept_in, markdown, quiet, spawn, synthetic_mass
 
-SIZE_KM = 75.0
 WORKERS = 2
 FEW = 1000
 #: Draws of a few people with their reports, and of everybody's reports.
@@ -79,26 +75,19 @@ class _Drawn:
 
 
 def run(
-    *,
-    progress: bool = False,
-    folder: str | None = None,
-    whole: bool = False,
-    size_km: float = SIZE_KM,
-    data: Path | None = None,
+    *, tell: Tell = quiet, folder: str | None = None, whole: bool = False, size_km: float = PARIS_KM
 ) -> dict[str, Any]:
     """One row a way to measure, size of zones and number of people (distances are means over the draws), one a kind of
     blur, and one a run of the million."""
-    kept = tempfile.TemporaryDirectory() if folder is None else nullcontext(folder)
-    with kept as place, progress_bar("bench statistics", 4 + whole, show=progress) as bar:
-        source = RealData(data or data_folder(), Stages(Path(place) / "stages"), WORKERS)
-        source.require(("homes", "restaurants", "venues", "paris"))
-        bar.update(0, note="the map")
+    with kept_in(folder) as place:
+        source = real_data(place, "paris")
+        tell("the map", of=4 + whole)
         mechanism = ElasticMechanism(load(source.paris(size_km)))
         visits = source.checkins("paris").distinct_visits()
         hidden = _hidden(mechanism, visits.lat, visits.lon)
         people = _People(make_squares(mechanism.metric.grid), visits.lat[hidden], visits.lon[hidden])
-        bar.update(1, note="estimates")
-        near, blurs = _rows(mechanism, people, Path(place) / "models", bar)
+        tell("estimates")
+        near, blurs = _rows(mechanism, people, Path(place) / "models", tell)
         million = _million(Path(place), source.stages) if whole else []
     scale = markdown(million) if million else "*not measured in this run: `geoelastic bench statistics --whole`*"
     parts = {"table": markdown(near), "blur": markdown(blurs), "million": scale}
@@ -113,19 +102,19 @@ def _hidden(mechanism: ElasticMechanism, lat: FloatArray, lon: FloatArray) -> An
 
 
 def _rows(
-    mechanism: ElasticMechanism, people: _People, cache: Path, bar: Any
+    mechanism: ElasticMechanism, people: _People, cache: Path, tell: Tell
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     squares = people.squares
     survey = prepare(mechanism, squares.zones, cache=cache, workers=WORKERS)
     ours = _draws(survey, people, lambda lat, lon, seed: mechanism.sanitize(lat, lon, rng=SeededRandom(seed)))
     everybody = [(d.lat, d.lon) for d in ours[people.lat.size]]
-    bar.update(2, note="planar Laplace")
+    tell("planar Laplace")
     laplace = PlanarLaplace.from_expected_error(float(_errors(people, everybody, _in_city(people)).mean()))
     theirs = _draws(
         prepare(laplace, squares.zones, metric=mechanism.metric), people,
         lambda lat, lon, seed: laplace.sanitize_many(lat, lon, rng=SeededRandom(seed)),
     )  # fmt: skip
-    bar.update(3, note="what can be known")
+    tell("what can be known")
     known, truth = Known(squares, mechanism, people.lat, people.lon), people.spread()
     guess, floor = survey.atoms.by_zone(survey.atoms.prior), [people.spread(chosen) for chosen in people.few]
     rows = []

@@ -10,12 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 from ..metric.paper import STRATEGIES
-from ..progress import progress_bar
-from ._tools import markdown, synthetic_mass, warm_up
+from ._tools import Tell, markdown, quiet, synthetic_mass, warm_up
 from .build import build_row
 
 
-def run(*, progress: bool = False, side: int = 120) -> dict[str, Any]:
+def run(*, tell: Tell = quiet, side: int = 120) -> dict[str, Any]:
     """One row an order, with levels raised either way, and one for merged land."""
     warm_up()
     builds: list[dict[str, Any]] = [
@@ -25,8 +24,7 @@ def run(*, progress: bool = False, side: int = 120) -> dict[str, Any]:
     ]
     builds.append({"layout": "adaptive"})
     mass, rows = synthetic_mass("paris", side), list[dict[str, Any]]()
-    with progress_bar("bench strategies", len(builds), show=progress) as bar:
-        for options in builds:
-            bar.update(len(rows), note=str(options))
-            rows.append({"order": options.get("strategy", "fourfold")} | build_row(mass, {"method": "paper"} | options))
+    for options in builds:
+        tell(str(options), of=len(builds))
+        rows.append({"order": options.get("strategy", "fourfold")} | build_row(mass, {"method": "paper"} | options))
     return {"rows": rows, "text": markdown(rows)}

@@ -26,14 +26,13 @@ from ..errors import CheckError
 from ..evaluation.real_maps import RealData
 from ..evaluation.study_stages import Stages
 from ..mass import mass_from_quality
-from ..mechanism import ElasticMechanism
 from ..metric import Metric, build_metric
 from ..metric.measures import output_measure
 from ..metric.metric_file import load as load_metric
 from ..metric.sharpen import PASSES, Heights, Search
 from ..progress import progress_bar
 from ..quality import quality_from_osm
-from ._tools import data_folder, kept_in, markdown, places_by_mass, synthetic_mass, timed, warm_up
+from ._tools import data_folder, errors_at, kept_in, markdown, places_by_mass, synthetic_mass, timed, warm_up
 
 #: Extracts, and the side of the made-up map; above so many locations sums over all of a map are made if asked for.
 EXTRACTS = {
@@ -130,10 +129,7 @@ def _rows(name: str, build: Builder, whole: bool) -> list[dict[str, Any]]:
         builds[SUMS] = timed(partial(by_whole_sums, default.value))
     elif whole:
         builds[SUMS_AGAIN] = timed(partial(by_whole_sums, default.value, begin=relief.height))
-    errors = {
-        kind: float(ElasticMechanism(one.value).expected_errors(locations=places)["mean"].mean())
-        for kind, one in builds.items()
-    }
+    errors = {kind: float(errors_at(one.value, places).mean()) for kind, one in builds.items()}
     rows = []
     for kind, one in builds.items():
         metric, ratio = one.value, one.value.certificate["ratio"]

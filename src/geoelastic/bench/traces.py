@@ -7,13 +7,9 @@ map that it has opened; the row is left out where they are not installed.
 
 from __future__ import annotations
 
-import base64
-import shutil
 import tempfile
-import threading
 from datetime import UTC, datetime
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -25,28 +21,20 @@ from ..mass import mass_from_quality
 from ..mechanism import ElasticMechanism
 from ..mechanism.geox_mechanism import mechanism_bytes
 from ..metric import build_metric
-from ..progress import progress_bar
 from ..quality import synthetic_quality
-from ..service.bundle import client_dir
 from ..sources.traces import Trace
 from ..traces import Clock, TraceMechanism
 from ..traces.trace_files import release_file
-from ._tools import markdown, timed
+from ._device import chromium, client_page
+from ._tools import Tell, markdown, quiet, timed
 
 #: (map, cells a side, metres of a cell): 20,000 locations, and the whole of the paper's area.
 MAPS = (("city", 240, 200.0), ("paris", 750, 100.0))
 PEOPLE = 25
 DAYS = 2
 POINTS = 5_000
-_FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-dev-shm-usage",
-]
-_IN_WORKER = """async ({ file, places }) => {
-  const bytes = Uint8Array.from(atob(file), (c) => c.charCodeAt(0));
+_IN_WORKER = """async (places) => {
+  const bytes = new Uint8Array(await (await fetch("/map.geox")).arrayBuffer());
   const worker = new Worker("/trace-worker.js", { type: "module" });
   const ask = (message) => new Promise((done, fail) => {
     worker.onmessage = ({ data }) => (data.error ? fail(new Error(data.error.message)) : done(data));
@@ -60,24 +48,23 @@ _IN_WORKER = """async ({ file, places }) => {
 }"""
 
 
-def run(*, progress: bool = False, maps: Any = MAPS, people: int = PEOPLE, points: int = POINTS) -> dict[str, Any]:
+def run(*, tell: Tell = quiet, maps: Any = MAPS, people: int = PEOPLE, points: int = POINTS) -> dict[str, Any]:
     """One row a quantity."""
     rows: list[dict[str, Any]] = []
-    with progress_bar("bench traces", 2 * len(maps) + 3, show=progress) as bar:
-        for name, side, cell_m in maps:
-            bar.update(len(rows), note=f"building {name}")
-            elastic = _map(name, side, cell_m)
-            bar.update(len(rows) + 1, note=f"a day on {name}")
-            rows.append(_day(elastic, name))
-            if name == maps[0][0]:
-                first = elastic
-        bar.update(2 * len(maps), note="Chromium")
-        rows += _chromium(first, maps[0][0])
-        with tempfile.TemporaryDirectory() as folder:
-            bar.update(2 * len(maps) + 1, note=f"{people} people")
-            rows.append(_people(first, Path(folder), people))
-            bar.update(2 * len(maps) + 2, note="a GPX file")
-            rows.append(_gpx(first, Path(folder), points))
+    for name, side, cell_m in maps:
+        tell(f"building {name}", of=2 * len(maps) + 3)
+        elastic = _map(name, side, cell_m)
+        tell(f"a day on {name}")
+        rows.append(_day(elastic, name))
+        if name == maps[0][0]:
+            first = elastic
+    tell("Chromium")
+    rows += _chromium(first, maps[0][0])
+    with tempfile.TemporaryDirectory() as folder:
+        tell(f"{people} people")
+        rows.append(_people(first, Path(folder), people))
+        tell("a GPX file")
+        rows.append(_gpx(first, Path(folder), points))
     return {"rows": rows, "text": markdown(rows)}
 
 
@@ -129,29 +116,13 @@ def _day(elastic: ElasticMechanism, name: str) -> dict[str, Any]:
 
 def _chromium(elastic: ElasticMechanism, name: str) -> list[dict[str, Any]]:
     """The same day in a worker; nothing where there is no browser to ask."""
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        return []
-    if chromium is None:
+    if chromium() is None or find_spec("playwright") is None:
         return []
     trace = _traces(elastic, 1, 1)[0]
     clock = Clock(86_400 * (float(trace.time_s[0]) // 86_400), 60, 1440)
     places = TraceMechanism(elastic, step_minutes=1).places(trace, clock)[1].tolist()
-    given = {"file": base64.b64encode(mechanism_bytes(elastic)).decode(), "places": places}
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(client_dir())))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=chromium, args=_FLAGS)
-            page = browser.new_page()
-            page.goto(f"http://127.0.0.1:{server.server_port}/trace.js")
-            seconds, ticks = page.evaluate(_IN_WORKER, given)
-            browser.close()
-    finally:
-        server.shutdown()
-        server.server_close()
+    with client_page({"map.geox": mechanism_bytes(elastic)}) as page:
+        seconds, ticks = page.evaluate(_IN_WORKER, places)
     assert ticks == len(places), "the worker must release every tick"
     return [
         {
@@ -159,13 +130,6 @@ def _chromium(elastic: ElasticMechanism, name: str) -> list[dict[str, Any]]:
             "visited": len(set(places)), "seconds": round(seconds, 2),
         }
     ]  # fmt: skip
-
-
-class _Quiet(SimpleHTTPRequestHandler):
-    """The client's modules, for a page of this machine."""
-
-    def log_message(self, format: str, *args: Any) -> None:
-        return None
 
 
 def _people(elastic: ElasticMechanism, folder: Path, people: int) -> dict[str, Any]:

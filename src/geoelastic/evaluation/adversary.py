@@ -27,7 +27,7 @@ from .. import _kernels as kernels
 from ..arrays import FloatArray, IntArray
 from ..errors import InputError
 from .channel import Channel, read
-from .prior import Prior
+from .prior import Prior, metres_between
 
 #: neighbours, whom no report should tell apart
 _NEAR_M = 300
@@ -79,16 +79,12 @@ def binary_error(channel: Channel, prior: Prior, *, among: FloatArray | None = N
 
     `among`: so many things are at each place, and the right place still errs with 1 - 1/among.
     """
-    found = ChannelSurvey(channel, prior, among=among, worst=False)
-    read(channel, found)
-    return found.binary()
+    return read(channel, ChannelSurvey(channel, prior, among=among, worst=False)).binary()
 
 
 def worst_case(channel: Channel, prior: Prior) -> WorstCase:
     """Worst cases and entropy of a channel, by exact sums over its outputs."""
-    found = ChannelSurvey(channel, prior)
-    read(channel, found)
-    return found.worst()
+    return read(channel, ChannelSurvey(channel, prior)).worst()
 
 
 class ChannelSurvey:
@@ -162,9 +158,7 @@ def _favourites(channel: Channel, value: FloatArray) -> tuple[FloatArray, FloatA
 
 def euclidean_error(channel: Channel, prior: Prior, *, guesses: FloatArray | None = None) -> AdversaryError:
     """Expected metres between the place and the guess, with the optimal strategy among places, or among `guesses`."""
-    found = Guesser(channel, prior, guesses=guesses)
-    read(channel, found)
-    return found.error()
+    return read(channel, Guesser(channel, prior, guesses=guesses)).error()
 
 
 def loss_error(channel: Channel, prior: Prior, loss: FloatArray) -> AdversaryError:
@@ -174,9 +168,7 @@ def loss_error(channel: Channel, prior: Prior, loss: FloatArray) -> AdversaryErr
     """
     if loss.ndim != 2 or loss.shape[0] != prior.n_places or not np.all(np.isfinite(loss)):
         raise InputError(f"'loss' must be a finite table with {prior.n_places} rows, got shape {loss.shape}")
-    found = Guesser(channel, prior, loss=loss)
-    read(channel, found)
-    return found.error()
+    return read(channel, Guesser(channel, prior, loss=loss)).error()
 
 
 class Guesser:
@@ -187,7 +179,7 @@ class Guesser:
     ) -> None:
         self._channel, self._prior = channel, prior
         at = prior.xy if guesses is None else guesses
-        apart = np.hypot(*(prior.xy[:, None, k] - at[None, :, k] for k in (0, 1))) if loss is None else loss
+        apart = metres_between(prior.xy, at) if loss is None else loss
         self._loss = apart
         self._near = [_neighbourhoods(channel, prior, at, side) for side in _GROUPS_M] if loss is None else []
         self._cost = np.asarray(_membership(channel, prior) @ apart)

@@ -13,7 +13,6 @@ told apart from the other cells of the fence, however many reports are seen.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,81 +25,68 @@ from ..metric import AnyMetric
 from .baselines import laplace_channel
 from .channel import Channel
 from .elastic_channel import cells_in, distance_table, elastic_channel, reporting_channel
-from .prior import Prior
+from .prior import Prior, metres_between
 from .study_areas import StudyArea
 
 
-@dataclass(frozen=True, eq=False)
-class OwnPriorError:
-    """Error per user of an adversary whose strategy comes from that user's own prior; guesses are the user's places."""
-
-    binary: FloatArray
-    euclidean_m: FloatArray
-    places: IntArray
-
-
 class Acquaintance:
-    """Reads a channel as adversaries do who know one user's habits each. A user with one place has nothing left to
-    hide: error 0. `max_users` takes an even sample of the users, for a quick look."""
+    """Reads a channel as adversaries do whose strategy comes from one user's own prior each; guesses are the user's
+    places, and one with a single place has nothing left to hide: error 0. `max_users` takes an even sample of them.
+
+    `places` of each user, and what was found: errors `binary` and `euclidean_m`.
+    """
 
     def __init__(self, channel: Channel, prior: Prior, *, max_users: int | None = None) -> None:
         size = prior.n_users if max_users is None else min(max_users, prior.n_users)
         chosen = np.linspace(0, prior.n_users - 1, size).round().astype(np.int64)
         self._rows = channel.row_of_place
         self._users = [_user(prior, int(u)) for u in chosen]
-        self._places = np.diff(prior.users.indptr)[chosen].astype(np.int64)
-        self._binary, self._metres = np.where(self._places > 1, 1.0, 0.0), np.zeros(size)
+        self.places = np.diff(prior.users.indptr)[chosen].astype(np.int64)
+        self.binary, self.euclidean_m = np.where(self.places > 1, 1.0, 0.0), np.zeros(size)
 
     def add(self, part: slice, block: FloatArray) -> None:
         for k, (places, weights, loss) in enumerate(self._users):
             if len(places) > 1:
                 joint = weights[:, None] * block[self._rows[places]]
-                self._binary[k] -= joint.max(axis=0).sum()
-                self._metres[k] += (loss @ joint).min(axis=0).sum()
+                self.binary[k] -= joint.max(axis=0).sum()
+                self.euclidean_m[k] += (loss @ joint).min(axis=0).sum()
 
-    def error(self) -> OwnPriorError:
-        return OwnPriorError(np.maximum(self._binary, 0), self._metres, self._places)
+    def several(self) -> dict[str, Any]:
+        """The errors of users with several places, as plain data."""
+        several = self.places > 1
+        return {
+            "users": len(several),
+            "users_with_one_place": int(np.sum(~several)),
+            "binary_per_user": np.maximum(self.binary[several], 0),
+            "euclidean_per_user_m": self.euclidean_m[several],
+        }
 
 
 def _user(prior: Prior, u: int) -> tuple[IntArray, FloatArray, FloatArray]:
     part = slice(prior.users.indptr[u], prior.users.indptr[u + 1])
     places = prior.users.indices[part].astype(np.int64)
-    xy = prior.xy[places]
-    loss = np.hypot(xy[:, None, 0] - xy[None, :, 0], xy[:, None, 1] - xy[None, :, 1])
-    return places, np.asarray(prior.users.data[part]), loss
-
-
-@dataclass(frozen=True, eq=False)
-class RepeatedReports:
-    """Against the number of reports `n`: chance that the most likely place is the true one, and metres of two guesses.
-
-    `bayes_m`: the most likely place's distance from the true one; `average_m`: the mean of the reports' (the averaging
-    attack). `stderr_*`: standard errors of the simulation.
-    """
-
-    n: tuple[int, ...]
-    recovered: FloatArray
-    bayes_m: FloatArray
-    average_m: FloatArray
-    stderr_recovered: FloatArray
-    stderr_average_m: FloatArray
+    return places, np.asarray(prior.users.data[part]), metres_between(prior.xy[places], prior.xy[places])
 
 
 def repeated_reports(
     channel: Channel, prior: Prior, homes: IntArray, *, n: Sequence[int] = (1, 2, 5, 10, 20, 50, 100), runs: int = 20,
     seed: int = 0, sticky: bool = False,
-) -> RepeatedReports:  # fmt: skip
+) -> dict[str, list[float]]:  # fmt: skip
     """Home recovery: the user sits at one place and reports n times; the adversary multiplies the likelihoods.
 
     `homes`: places to try, `runs` times each. `sticky`: the first report is kept and repeated, so the adversary never
     learns more than from one. Candidates are all places of the prior, with their global prior.
+
+    Against each number of reports `n`: chance that the most likely place is the true one (`recovered`), and metres of
+    two guesses, the most likely place (`bayes_m`) and the mean of the reports (`average_m`, the averaging attack).
+    `stderr_*`: standard errors of the simulation.
     """
     require_count("runs", runs)
     counts = tuple(sorted({require_count("n", k) for k in n}))
     if len(homes) == 0 or np.min(homes) < 0 or np.max(homes) >= prior.n_places:
         raise InputError(f"'homes' must be indices of places, 0 to {prior.n_places - 1}")
     rng = np.random.default_rng(seed)
-    rows = outcome_rows(channel, channel.row_of_place[homes])
+    rows = channel.row(channel.row_of_place[homes])
     drawn = 1 if sticky else counts[-1]
     draws = [rng.choice(row.size, size=(runs, drawn), p=row / row.sum()) for row in rows]
     columns, at = np.unique(np.array(draws), return_inverse=True)
@@ -114,12 +100,9 @@ def repeated_reports(
         ]
     )
     mean, error = results.mean(axis=0), results.std(axis=0, ddof=1) / np.sqrt(len(results))
-    return RepeatedReports(counts, mean[0], mean[1], mean[2], error[0], error[2])
-
-
-def outcome_rows(channel: Channel, rows: IntArray) -> FloatArray:
-    """The whole rows of a few inputs."""
-    return np.concatenate([block[rows] for _, block in channel.blocks()], axis=1)
+    found = {"recovered": mean[0], "bayes_m": mean[1], "average_m": mean[2]}
+    found |= {"stderr_recovered": error[0], "stderr_average_m": error[2]}
+    return {"n": list(counts)} | {name: values.tolist() for name, values in found.items()}
 
 
 def _log_columns(channel: Channel, columns: IntArray) -> FloatArray:
@@ -200,12 +183,8 @@ def home_recovery(
         found["planar Laplace"] = repeated_reports(channel, prior, chosen, **options)
     return {
         "homes": len(chosen), "runs": runs, "seed": seed, "candidates": prior.n_places, "fence_cells": len(_FENCE),
-        "results": {name: _plain(result) for name, result in found.items()},
+        "results": found,
     }  # fmt: skip
-
-
-def _plain(result: RepeatedReports) -> dict[str, Any]:
-    return {name: np.asarray(value).tolist() for name, value in vars(result).items()}
 
 
 def draw_homes(metric: AnyMetric, prior: Prior, count: int, rng: np.random.Generator) -> IntArray:

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -134,17 +133,9 @@ def _triangle(epsilon: float, a: FloatArray, b: FloatArray) -> FloatArray:
     return mass
 
 
-@dataclass(frozen=True, eq=False)
-class _Squares:
-    """Output squares by their south-west cell (may lie off the grid) and side, in cells."""
-
-    row: IntArray
-    col: IntArray
-    side: IntArray
-
-
-def _telescope(row: IntArray, col: IntArray, margin: int, reach: int) -> _Squares:
-    """Single cells over the inputs and a margin, then rings of squares of doubled side up to `reach` cells beyond."""
+def _telescope(row: IntArray, col: IntArray, margin: int, reach: int) -> IntArray:
+    """Single cells over the inputs and a margin, then rings of squares of doubled side up to `reach` cells beyond: rows
+    and columns of their south-west cells (which may lie off the grid), and their sides in cells."""
     centre_row, centre_col = (int(row.min()) + int(row.max())) // 2, (int(col.min()) + int(col.max())) // 2
     spread = max(int(row.max()) - centre_row, centre_row - int(row.min()), int(col.max()) - centre_col)
     spread = max(spread, centre_col - int(col.min()))
@@ -162,7 +153,7 @@ def _telescope(row: IntArray, col: IntArray, margin: int, reach: int) -> _Square
         if half >= need:
             break
         inner, half, side = half, 2 * half, 2 * side
-    return _Squares(*(np.concatenate(p).astype(np.int64) for p in zip(*parts, strict=True)))
+    return np.concatenate(parts, axis=1, dtype=np.int64)
 
 
 def laplace_channel(
@@ -176,20 +167,18 @@ def laplace_channel(
     reach = math.ceil(tail / epsilon / grid.cell_m)
     if reach > 20_000:
         raise InputError(f"'epsilon' must be at least {tail / 20_000 / grid.cell_m:.2g} per metre, got {epsilon:g}")
-    squares = _telescope(row, col, math.ceil(margin_m / grid.cell_m), reach)
+    low, left, side = squares = _telescope(row, col, math.ceil(margin_m / grid.cell_m), reach)
     table = _corner_table(epsilon, grid.cell_m, squares, row, col)
 
     def block(start: int, stop: int) -> FloatArray:
         part = slice(start, stop)
         mass: FloatArray = kernels.square_masses(
-            table, epsilon, grid.cell_m, row, col, squares.row[part], squares.col[part], squares.side[part]
+            table, epsilon, grid.cell_m, row, col, low[part], left[part], side[part]
         )
         return mass
 
-    xy = np.column_stack(
-        [squares.col + squares.side / 2 - grid.cols / 2, squares.row + squares.side / 2 - grid.rows / 2]
-    )
-    return Channel(name, row_of_place, Outputs(xy * grid.cell_m, squares.side, grid.cell_m), block)
+    xy = np.column_stack([left + side / 2 - grid.cols / 2, low + side / 2 - grid.rows / 2])
+    return Channel(name, row_of_place, Outputs(xy * grid.cell_m, side, grid.cell_m), block)
 
 
 def _tail() -> float:
@@ -235,10 +224,10 @@ def boxed_laplace_channel(
     return Channel(name, row_of_place, outputs, block)
 
 
-def _corner_table(epsilon: float, cell_m: float, squares: _Squares, row: IntArray, col: IntArray) -> FloatArray:
+def _corner_table(epsilon: float, cell_m: float, squares: IntArray, row: IntArray, col: IntArray) -> FloatArray:
     """Mass of [0, (j + 1/2) cell] x [0, (i + 1/2) cell]: every corner lies half a cell off the centre of an input."""
-    far = int(max((squares.row + squares.side).max() - row.min(), row.max() - squares.row.min()))
-    far = max(far, int(max((squares.col + squares.side).max() - col.min(), col.max() - squares.col.min())))
+    ends = ((row, squares[0]), (col, squares[1]))
+    far = max(int(max((low + squares[2]).max() - of.min(), of.max() - low.min())) for of, low in ends)
     half = (np.arange(far + 2) + 0.5) * cell_m
     x, y = np.meshgrid(half, half)
     upper = np.triu_indices(len(half))

@@ -25,6 +25,7 @@ from ..randomness import SeededRandom
 from ..sources.traces import Trace
 from .attacks import home_fence, home_prior
 from .home_attacks import HomeScene
+from .prior import metres_between
 from .study_areas import StudyArea
 
 DAYS, SITES, ASKS_A_DAY = 7, 10, 2
@@ -153,9 +154,8 @@ class _Surfer:
         count = len(self.week.xy)
         radius, angle = rng.gamma(2.0, 1 / epsilon, count), rng.random(count) * 2 * np.pi
         seen = self.week.xy + radius[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
-        places, night = self.scene.prior.xy, seen[self.week.night]
-        away = np.hypot(places[:, None, 0] - night[None, :, 0], places[:, None, 1] - night[None, :, 1])
-        logs = self._at_home(np.exp(-epsilon * away), np.ones(len(night)))
+        away = metres_between(self.scene.prior.xy, seen[self.week.night])
+        logs = self._at_home(np.exp(-epsilon * away), np.ones(away.shape[1]))
         return self._judged(logs, told=count, fresh=count, off={OFF: float(radius.mean())})
 
     def _at_home(self, chances: FloatArray, times: FloatArray) -> FloatArray:

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.ndimage import distance_transform_edt
 
 from ..arrays import IntArray
@@ -73,19 +72,14 @@ def rebuilt(metric: AnyMetric, *, workers: int | None = None, progress: bool = F
 
 
 def _cells_around(before: AnyMetric, after: AnyMetric, places: int) -> IntArray:
-    fence = [_of_cells(metric, metric.fence) for metric in (before, after)]
-    secret = _of_cells(before, before.secret) & _of_cells(after, after.secret)
+    fence, secrets = ([getattr(m, name)[m.locations.owner] for m in (before, after)] for name in ("fence", "secret"))
     changed = fence[0] != fence[1]
     if not changed.any():
         return np.zeros(0, dtype=np.int64)
     around = distance_transform_edt(~changed) * after.grid.cell_m <= _AROUND_M
-    candidates = np.flatnonzero(around & secret & (fence[0] == 0) & (fence[1] == 0))
+    candidates = np.flatnonzero(around & secrets[0] & secrets[1] & (fence[0] == 0) & (fence[1] == 0))
     chosen = np.linspace(0, len(candidates) - 1, min(places, len(candidates))).round().astype(np.int64)
     return np.asarray(candidates[chosen], dtype=np.int64)
-
-
-def _of_cells(metric: AnyMetric, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    return values[metric.locations.owner]
 
 
 def _mean_error(metric: AnyMetric, cells: IntArray) -> float:

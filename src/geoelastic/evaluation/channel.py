@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -28,6 +28,9 @@ class BlockReader(Protocol):
 
     def add(self, part: slice, block: FloatArray) -> None:
         """Take in the (inputs, outputs) probabilities of the outputs `part`."""
+
+
+Reader = TypeVar("Reader", bound=BlockReader)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,9 +74,9 @@ class Channel:
             stop = min(start + size, self.outputs.n)
             yield slice(start, stop), self.block(start, stop)
 
-    def row(self, i: int) -> FloatArray:
-        """The probabilities of every output for one input."""
-        return np.concatenate([block[i] for _, block in self.blocks()])
+    def row(self, i: int | IntArray) -> FloatArray:
+        """The probabilities of every output for one input, or for some, a row each."""
+        return np.concatenate([block[i] for _, block in self.blocks()], axis=-1)
 
     def total(self) -> FloatArray:
         """Sum of each row: 1 up to rounding, or the channel is not one."""
@@ -83,11 +86,13 @@ class Channel:
         return total
 
 
-def read(channel: Channel, *readers: BlockReader) -> None:
-    """Show every block to all readers: it is computed once, however many look at it."""
+def read(channel: Channel, first: Reader, *others: BlockReader) -> Reader:
+    """Show every block to all readers: it is computed once, however many look at it. The first is handed back."""
+    readers: tuple[BlockReader, ...] = (first, *others)
     for part, block in channel.blocks():
         for reader in readers:
             reader.add(part, block)
+    return first
 
 
 def channel_from_matrix(

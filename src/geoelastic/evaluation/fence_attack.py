@@ -32,6 +32,7 @@ from ..randomness import SeededRandom
 from ..release.fence_request import crowd_for
 from ..sources.traces import Trace, read_traces
 from .commuters import synthetic_commuters
+from .prior import metres_between
 
 #: A shorter absence is a passage through the fence, and says nothing of the place.
 _MIN_HIDDEN_S = 20 * 60
@@ -148,7 +149,7 @@ def _search(seen: Endpoints, cost: Callable[[FloatArray], FloatArray]) -> FloatA
 
 def _median(seen: Endpoints) -> FloatArray:
     """The place with the least total distance to the endpoints."""
-    return _search(seen, lambda h: np.hypot(*np.moveaxis(h[:, None] - seen.xy, -1, 0)).sum(axis=1))
+    return _search(seen, lambda h: metres_between(h, seen.xy).sum(axis=1))
 
 
 def _headings(seen: Endpoints) -> FloatArray:
@@ -164,13 +165,7 @@ def _headings(seen: Endpoints) -> FloatArray:
 
 def _detour(seen: Endpoints) -> FloatArray:
     """The place for which the ways through the observed endpoints are least of a detour from where the tracks end."""
-
-    def cost(h: FloatArray) -> FloatArray:
-        to_end = np.hypot(*np.moveaxis(h[:, None] - seen.xy, -1, 0))
-        direct = np.hypot(*np.moveaxis(h[:, None] - seen.far, -1, 0))
-        return np.asarray((to_end - direct).sum(axis=1))
-
-    return _search(seen, cost)
+    return _search(seen, lambda h: (metres_between(h, seen.xy) - metres_between(h, seen.far)).sum(axis=1))
 
 
 ESTIMATORS: dict[str, Callable[[Endpoints], FloatArray]] = {

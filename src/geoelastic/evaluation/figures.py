@@ -19,16 +19,11 @@ FORMATS = ("png", "svg", "pdf")
 #: mechanism -> (label, colour)
 LABELS = {
     "paper-run": ("EM, as the paper was run*", "#1b6ca8"),
-    "laplace=paper-run": ("PL, same utility", "#e4572e"),
     "paper": ("EM, cut, whole map*", "#4f8dbd"),
-    "laplace=paper": ("PL, same utility", "#e4572e"),
     "paper-box": ("EM, cut and in the box*", "#7ca6c9"),
     "elastic": ("EM, by mass", "#2e933c"),
-    "laplace=elastic": ("PL, same utility", "#e4572e"),
     "elastic-mass-squared": ("EM, by mass squared", "#0b5d1e"),
-    "laplace=elastic-mass-squared": ("PL, same utility", "#e4572e"),
     "sharpened": ("EM, sharpened", "#0f7b6c"),
-    "laplace=sharpened": ("PL, same utility", "#e4572e"),
     "elastic-uniform": ("EM, even output", "#9bc995"),
     "grid-2km": ("2 km grid*", "#8d6a9f"),
     "density": ("squares by density*", "#b8a1c4"),
@@ -36,6 +31,7 @@ LABELS = {
     "guard-medium": ("Location Guard medium", "#ee8a6a"),
     "guard-high": ("Location Guard high", "#c43d17"),
 }
+LABELS |= {f"laplace={name}": ("PL, same utility", "#e4572e") for name in list(LABELS)}
 #: expected errors of each location: (label, colour); maps show the last that there is
 _ERRORS = {
     "paper_m": ("cut*", "#1b6ca8"), "elastic_m": ("by mass", "#2e933c"), "sharpened_m": ("sharpened", "#0f7b6c"),

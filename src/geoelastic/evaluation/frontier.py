@@ -35,7 +35,7 @@ from .attacks import Acquaintance
 from .baselines import density_snap_channel, grid_snap_channel, laplace_channel
 from .channel import Channel, Outputs, channel_from_matrix, read
 from .elastic_channel import DistanceTable, distance_table, law_channel, reporting_channel
-from .prior import Prior
+from .prior import Prior, metres_between
 from .study_areas import StudyArea
 from .study_stages import Stages
 from .utility import DistanceReader, measure_utility
@@ -68,13 +68,12 @@ class Mechanism:
     channel: Callable[[Prior], Channel]
 
 
-def sharpened(metric: Metric, digest: str, r_small: float, workers: int) -> Mechanism:
+def sharpened(metric: Metric, digest: str, r_small: float) -> Mechanism:
     """What a sharpened map reports: all of the lowered distances, by the measure that its relief is for."""
     assert metric.relief is not None, "a default build is sharpened"
     output = metric.relief.output
     kind = "elastic" if output == "mass" else f"elastic by {output}"
-    channel = partial(reporting_channel, metric, workers=workers)
-    return Mechanism(kind, f"r_small {r_small:g} m", True, [digest, r_small], channel)
+    return Mechanism(kind, f"r_small {r_small:g} m", True, [digest, r_small], partial(reporting_channel, metric))
 
 
 def baselines(grid: Grid, epsilons: Sequence[float], people: FloatArray) -> list[Mechanism]:
@@ -110,10 +109,10 @@ def point(channel: Channel, prior: Prior, *, reports: bool = True, density: Floa
     distances, guesser = DistanceReader(channel, prior), Guesser(channel, prior)
     habits = Acquaintance(channel, prior, max_users=_OWN_USERS)
     read(channel, distances, guesser, habits)
-    utility, known = distances.utility() if reports else None, habits.error()
+    utility = distances.utility() if reports else None
     guessed = guesser.error().per_place
     adversary = prior.per_user(guessed)
-    own = known.euclidean_m[known.places > 1]
+    own = habits.euclidean_m[habits.places > 1]
     errors = None if utility is None else prior.per_user(utility.per_place_m)
     tenths = {}
     if utility is not None and density is not None:
@@ -222,25 +221,24 @@ def by_density(prior: Prior, density: FloatArray, **per_place: FloatArray) -> li
     return rows
 
 
-def four_laws(metric: Metric, prior: Prior, area: StudyArea, *, workers: int = 2) -> list[dict[str, Any]]:
+def four_laws(metric: Metric, prior: Prior, area: StudyArea) -> list[dict[str, Any]]:
     """A row a law, all with the mean error of what the map reports."""
     assert metric.relief is not None, "a default build is sharpened"
-    table = distance_table(reporting_metric(metric), prior, workers=workers)
+    table = distance_table(reporting_metric(metric), prior)
     xy = np.asarray(metric.xy)
-    apart = np.hypot(*(xy[table.inputs][:, None, k] - xy[None, :, k] for k in (0, 1)))
-    straight = replace(table, units=np.rint(_PER_METRE * apart).astype(np.int32))
+    straight = replace(table, units=np.rint(_PER_METRE * metres_between(xy[table.inputs], xy)).astype(np.int32))
     inside = np.asarray(area.contains(*metric.grid.area.to_latlon(*xy.T)))
     goal = measure_utility(law_channel(table, "mass", LEVEL_UNIT), prior).expected_m
     rows = []
     for distances, over, start in (("the map's", table, LEVEL_UNIT), ("straight", straight, 2 / goal / _PER_METRE)):
-        for output in ("mass", "uniform"):
-            rate = rate_of_error(lambda r, t=over, o=output: _error(t, o, r, prior), goal, start)  # type: ignore[misc]
-            found = _row(law_channel(over, output, rate), prior, inside)
-            rows.append({"distances": distances, "reports": _FALL[output], **found})
+        for output, fall in (("mass", "by mass"), ("uniform", "even")):
+
+            def error(rate: float, over: DistanceTable = over, output: str = output) -> float:
+                return measure_utility(law_channel(over, output, rate), prior).expected_m
+
+            found = _row(law_channel(over, output, rate_of_error(error, goal, start)), prior, inside)
+            rows.append({"distances": distances, "reports": fall, **found})
     return rows
-
-
-_FALL = {"mass": "by mass", "uniform": "even"}
 
 
 def rate_of_error(error: Callable[[float], float], goal: float, start: float) -> float:
@@ -255,10 +253,6 @@ def rate_of_error(error: Callable[[float], float], goal: float, start: float) ->
         known.append((at, off))
         at -= off / slope
     return math.exp(at)
-
-
-def _error(table: DistanceTable, output: str, rate: float, prior: Prior) -> float:
-    return measure_utility(law_channel(table, output, rate), prior).expected_m
 
 
 class _Outside:

@@ -19,11 +19,11 @@ from ..mechanism.elastic import ElasticMechanism
 from ..metric import AnyMetric
 from ..randomness import SeededRandom
 from ..traces import Habit, TraceMechanism
-from .attacks import home_fence, home_prior, outcome_rows
+from .attacks import home_fence, home_prior
 from .elastic_channel import reporting_channel
-from .prior import Prior
+from .prior import Prior, metres_between
 from .study_areas import StudyArea
-from .traces.trace_homes import HomeTicks, Told, home_beliefs
+from .traces.trace_homes import HomeTicks, LiveHome, Told, home_beliefs
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,12 +41,10 @@ class HomeScene:
     def of(cls, metric: AnyMetric, prior: Prior) -> HomeScene:
         mechanism = ElasticMechanism(metric)
         channel = reporting_channel(metric, prior)
-        rows = outcome_rows(channel, np.arange(channel.n_inputs))
+        rows = channel.row(np.arange(channel.n_inputs))
         with np.errstate(divide="ignore"):
             logs = np.log(rows)
-        x, y = prior.xy.T
-        apart = np.hypot(x[:, None] - x[None, :], y[:, None] - y[None, :])
-        return cls(mechanism, prior, channel.row_of_place, rows, logs, apart)
+        return cls(mechanism, prior, channel.row_of_place, rows, logs, metres_between(prior.xy, prior.xy))
 
     def draw(self, home: int, rng: np.random.Generator, size: int) -> IntArray:
         row = self.rows[self.row_of_place[home]]
@@ -67,6 +65,7 @@ class HomeScene:
         return float((home in best) / len(best)), float(self.apart_m[guess, home])
 
 
+_SEED = 0
 #: A night of the trace mechanism: hours at home, drawn at once.
 _NIGHT_TICKS = 36
 #: How far from work people live: chances fall like e^(-metres / this).
@@ -90,7 +89,7 @@ class _AttackTable:
 
 def attack_rows(
     metric: AnyMetric, area: StudyArea, *, second: AnyMetric | None = None, people: int = 400, nights_of: int = 40,
-    reports: Sequence[int] = (1, 10, 100), nights: int = 5, seed: int = 0, tell: Callable[[str], None] = lambda _: None,
+    reports: Sequence[int] = (1, 10, 100), nights: int = 5, tell: Callable[[str], None] = lambda _: None,
 ) -> list[dict[str, Any]]:  # fmt: skip
     """One row an attack: what is seen, how far off the best guess is, how often the very cell is found.
 
@@ -99,15 +98,15 @@ def attack_rows(
     scene = HomeScene.of(metric, home_prior(metric, area))
     secret = metric.secret[metric.locations.owner.ravel()[scene.prior.cell]]
     chances = np.where(secret, scene.prior.weights, 0.0)
-    homes = np.random.default_rng(seed).choice(scene.prior.n_places, size=people, p=chances / chances.sum())
+    homes = np.random.default_rng(_SEED).choice(scene.prior.n_places, size=people, p=chances / chances.sum())
     table = _AttackTable()
     attacks: tuple[tuple[str, Callable[[], None]], ...] = (
-        ("fresh", lambda: _fresh(table, scene, homes, reports, seed)),
-        ("live", lambda: _live(table, scene, homes, reports[-1], seed)),
-        ("traced", lambda: _traced(table, scene, homes[:nights_of], nights, seed)),
-        ("work", lambda: _work(table, scene, people, reports, seed)),
-        ("two maps", lambda: _two_maps(table, scene, second, homes, seed)),
-        ("neighbours", lambda: _neighbours(table, scene, int(homes[0]), people, reports, seed)),
+        ("fresh", lambda: _fresh(table, scene, homes, reports)),
+        ("live", lambda: _live(table, scene, homes, reports[-1])),
+        ("traced", lambda: _traced(table, scene, homes[:nights_of], nights)),
+        ("work", lambda: _work(table, scene, people, reports)),
+        ("two maps", lambda: _two_maps(table, scene, second, homes)),
+        ("neighbours", lambda: _neighbours(table, scene, int(homes[0]), people, reports)),
     )
     for name, attack in attacks:
         tell(name)
@@ -115,8 +114,8 @@ def attack_rows(
     return table.rows
 
 
-def _fresh(table: _AttackTable, scene: HomeScene, homes: IntArray, reports: Sequence[int], seed: int) -> None:
-    rng = np.random.default_rng(seed)
+def _fresh(table: _AttackTable, scene: HomeScene, homes: IntArray, reports: Sequence[int]) -> None:
+    rng = np.random.default_rng(_SEED)
     cases = [(home, scene.draw(home, rng, reports[-1])) for home in homes.tolist()]
     none = np.zeros(scene.prior.n_places)
     table.add("nothing is reported", "nothing", [scene.judge(none, home) for home, _ in cases])
@@ -127,14 +126,15 @@ def _fresh(table: _AttackTable, scene: HomeScene, homes: IntArray, reports: Sequ
     table.add("sticky reports", f"{reports[-1]} from home, all the same", found)
 
 
-def _live(table: _AttackTable, scene: HomeScene, homes: IntArray, ticks: int, seed: int) -> None:
+def _live(table: _AttackTable, scene: HomeScene, homes: IntArray, ticks: int) -> None:
     """`LiveTrace` at home, one tick after the other: its own law, with the habit that everybody sees grow."""
-    home_ticks = HomeTicks.of(scene.mechanism, _locations(scene))
-    rng = np.random.default_rng(seed)
+    owner = scene.mechanism.metric.locations.owner.ravel()[scene.prior.cell]
+    home_ticks = HomeTicks.of(scene.mechanism, np.unique(owner).astype(np.int64))
+    rng = np.random.default_rng(_SEED)
     marks = sorted({min(12, ticks), ticks})
     found: dict[int, list[tuple[float, float]]] = {mark: [] for mark in marks}
     for home in homes.tolist():
-        told, logs = home_ticks.begin(), np.zeros(len(home_ticks.sums))
+        told, logs = LiveHome(home_ticks), np.zeros(len(home_ticks.sums))
         for tick in range(1, ticks + 1):
             z = told.draw(int(scene.row_of_place[home]), rng)
             logs += told.logs(z)
@@ -145,19 +145,14 @@ def _live(table: _AttackTable, scene: HomeScene, homes: IntArray, ticks: int, se
         table.add("live reports, a tick every two hours", f"{mark} ticks at home", found[mark])
 
 
-def _locations(scene: HomeScene) -> IntArray:
-    owner = scene.mechanism.metric.locations.owner.ravel()[scene.prior.cell]
-    return np.unique(owner).astype(np.int64)
-
-
-def _traced(table: _AttackTable, scene: HomeScene, homes: IntArray, nights: int, seed: int) -> None:
+def _traced(table: _AttackTable, scene: HomeScene, homes: IntArray, nights: int) -> None:
     """Whole nights at home through the trace mechanism, with habit, before one who knows when they are."""
     traces = TraceMechanism(scene.mechanism)
     metric, owner = scene.mechanism.metric, scene.mechanism.metric.locations.owner.ravel()
     by_location = np.bincount(owner[scene.prior.cell], weights=scene.prior.weights, minlength=metric.n)
     marks = sorted({1, nights})
     found: dict[int, list[tuple[float, float]]] = {mark: [] for mark in marks}
-    rng = SeededRandom(seed)
+    rng = SeededRandom(_SEED)
     for home in homes.tolist():
         at, past, pieces = int(owner[scene.prior.cell[home]]), Habit(), []
         for _ in range(nights):
@@ -174,9 +169,9 @@ def _traced(table: _AttackTable, scene: HomeScene, homes: IntArray, nights: int,
         table.add("traced: nights of six hours at home", f"{mark} night{'s' * (mark > 1)}", found[mark])
 
 
-def _work(table: _AttackTable, scene: HomeScene, cases: int, reports: Sequence[int], seed: int) -> None:
+def _work(table: _AttackTable, scene: HomeScene, cases: int, reports: Sequence[int]) -> None:
     """One who knows where a person works, and that people live near their work."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(_SEED)
     works = rng.choice(scene.prior.n_places, size=cases, p=scene.prior.weights)
     priors = [scene.prior.weights * np.exp(-scene.apart_m[work] / _COMMUTE_M) for work in works]
     priors = [prior / prior.sum() for prior in priors]
@@ -192,12 +187,12 @@ def _work(table: _AttackTable, scene: HomeScene, cases: int, reports: Sequence[i
             table.add(f"lives near work; the adversary {name}", f"{n} from home" if n else "nothing", found)
 
 
-def _two_maps(table: _AttackTable, scene: HomeScene, second: AnyMetric | None, homes: IntArray, seed: int) -> None:
+def _two_maps(table: _AttackTable, scene: HomeScene, second: AnyMetric | None, homes: IntArray) -> None:
     """A report through each of two maps of the same land, beside two through one: d adds up over maps as well."""
     if second is None:
         return
     other = HomeScene.of(second, scene.prior)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(_SEED)
     cases = [(home, scene.draw(home, rng, 2), other.draw(home, rng, 2)) for home in homes.tolist()]
     ways: tuple[tuple[str, Callable[[IntArray, IntArray], FloatArray]], ...] = (
         ("two reports through one map", lambda a, b: scene.seen(a)),
@@ -208,9 +203,7 @@ def _two_maps(table: _AttackTable, scene: HomeScene, second: AnyMetric | None, h
         table.add(name, "2 from home", [scene.judge(seen(a, b), home) for home, a, b in cases])
 
 
-def _neighbours(
-    table: _AttackTable, scene: HomeScene, home: int, people: int, reports: Sequence[int], seed: int
-) -> None:
+def _neighbours(table: _AttackTable, scene: HomeScene, home: int, people: int, reports: Sequence[int]) -> None:
     """Those who live next to somebody's fence: what reports tell of them with it and without."""
     metric, prior = scene.mechanism.metric, scene.prior
     fenced = metric.with_fences([home_fence(metric, int(prior.cell[home]))])
@@ -220,7 +213,7 @@ def _neighbours(
     next_door = np.flatnonzero(~inside & secret & (reach <= _NEIGHBOUR_CELLS * metric.grid.cell_m))
     after = HomeScene.of(fenced, prior)
     for name, world in (("without the fence", scene), ("with it", after)):
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(_SEED)
         cases = [(h, world.draw(h, rng, reports[-2])) for h in rng.choice(next_door, size=people).tolist()]
         owner = world.mechanism.metric.locations.owner.ravel()
         errors = [world.mechanism.expected_error(int(i)) for i in np.unique(owner[prior.cell[next_door]])]

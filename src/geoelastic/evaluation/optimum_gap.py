@@ -63,12 +63,8 @@ def lattice_scene(metric: AnyMetric, area: StudyArea, *, side: int = 15, stretch
     xy_mm = np.rint(metric.xy[locations] * 1000).astype(np.int64)
     density = metric.mass[locations] / metric.locations.area_cells[locations]
     weight = np.rint(density / density.sum() * WEIGHTS_TOTAL).astype(np.int64)
-    inner = np.flatnonzero([_inner(k, side) for k in at])
+    inner = np.flatnonzero(np.all(np.abs(np.array(np.divmod(at, side)) + 0.5 - side / 2) <= side / 4, axis=0))
     return LatticeScene(locations, LinearProgram(xy_mm, xy_mm, weight, pairs, units[pairs[:, 0], pairs[:, 1]]), inner)
-
-
-def _inner(k: int, side: int) -> bool:
-    return all(side / 4 <= v + 0.5 <= 3 * side / 4 for v in divmod(int(k), side))
 
 
 def mechanism_errors(mechanism: ElasticMechanism, scene: LatticeScene) -> tuple[FloatArray, FloatArray]:

@@ -35,10 +35,10 @@ from .study_areas import StudyArea
 @dataclass(frozen=True, eq=False)
 class AsRun:
     """What the two programs saw: the channel that gives the utility, and the one that the adversary sees, who may guess
-    any of its outputs; `places` in each cell."""
+    any of its outputs; `places` in each cell. (None: he guesses places themselves, as everywhere else.)"""
 
     prior: Prior
-    places: FloatArray
+    places: FloatArray | None
     utility: Channel
     adversary: Channel
 

@@ -54,6 +54,12 @@ class Prior:
         return np.asarray(self.users @ loss, dtype=np.float64)
 
 
+def metres_between(one: FloatArray, other: FloatArray) -> FloatArray:
+    """Distances (n, m) between places (n, 2) and places (m, 2)."""
+    metres: FloatArray = np.hypot(one[:, None, 0] - other[None, :, 0], one[:, None, 1] - other[None, :, 1])
+    return metres
+
+
 def prior_from_checkins(checkins: Checkins, grid: Grid, *, count: str = "visits", places: str = "auto") -> Prior:
     """Places and priors of check-ins, all of which must lie on the grid.
 

@@ -40,6 +40,7 @@ INPUTS = {
     "sf_checkins": "checkins/gowalla_sf_latlon.csv",
     "vancouver_map": "osm/vancouver_2015.osm.pbf",
 }
+_digest_of = cache(file_digest)
 #: how the paper's metrics are built: on the ground as it is, by scales alone; a default build has less noise
 AS_IN_THE_PAPER = {"cartogram": False, "ascent": False, "sharpen": False}
 
@@ -102,7 +103,7 @@ class RealData:
 
     def digest(self, name: str) -> str:
         """SHA-256 of that file."""
-        return _digest(self.file(name))
+        return _digest_of(self.file(name))
 
     def checkins(self, city: str) -> Checkins:
         """The check-ins of "paris" or "sf"."""
@@ -161,8 +162,3 @@ class RealData:
             build_metric(mass, workers=self.workers, progress=self.stages.show, **build).save(path)
         self.stages.note(f"metric {name}, {r_small:g} m", time.perf_counter() - start, found)
         return path
-
-
-@cache
-def _digest(path: Path) -> str:
-    return file_digest(path)

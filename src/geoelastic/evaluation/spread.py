@@ -118,16 +118,13 @@ class Known:
         rows, truth = self._rows(way, size)
         seen, often = np.unique(self._model.outputs(*reports), return_counts=True)
         rows, counts = np.ascontiguousarray(rows[:, seen]), often.astype(np.float64)
-        outside = self._outside(way, size)
+        # whether the first row is of people whom a way does not look at
+        outside = bool(np.any(self.squares.larger[way, size][self._model.atoms.zone] < 0))
         shares, best = np.full(truth.size, 1 / truth.size), np.inf
         for _ in range(most):
             shares = expectation_maximisation(rows, counts, shares)
             best = min(best, _distance(shares[outside:], truth[outside:]))
         return best
-
-    def _outside(self, way: str, size: int) -> bool:
-        """Whether the first row is of people whom a way does not look at."""
-        return bool(np.any(self.squares.larger[way, size][self._model.atoms.zone] < 0))
 
     def least_unbiased(self, way: str, size: int, people: int, *, inside: int | None = None) -> float | None:
         """The mean distance to all these people of an estimate from the reports of `people` of them that no estimate

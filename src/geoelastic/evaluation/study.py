@@ -23,8 +23,8 @@ from ..arrays import FloatArray
 from ..errors import InputError, OutsideError
 from ..metric import AnyMetric
 from ..sources.checkins import Checkins
-from .adversary import AdversaryError, ChannelSurvey, Guesser
-from .attacks import Acquaintance, OwnPriorError
+from .adversary import ChannelSurvey, Guesser
+from .attacks import Acquaintance
 from .baselines import (
     density_snap_channel,
     grid_snap_channel,
@@ -32,7 +32,7 @@ from .baselines import (
     laplace_epsilons,
     location_guard_channel,
 )
-from .channel import Channel, read
+from .channel import BlockReader, Channel, read
 from .elastic_channel import (
     DistanceTable,
     cells_in,
@@ -47,16 +47,10 @@ from .paper_run import AsRun, elastic_as_run, laplace_as_run
 from .prior import Prior, prior_from_checkins
 from .study_areas import StudyArea
 from .study_stages import Stages
-from .utility import DistanceReader, Utility
+from .utility import DistanceReader
 
 #: mechanism -> the planar Laplace with its utility in the first area
-PAIRS = {
-    "paper-run": "laplace=paper-run",
-    "paper": "laplace=paper",
-    "elastic": "laplace=elastic",
-    "elastic-mass-squared": "laplace=elastic-mass-squared",
-    "sharpened": "laplace=sharpened",
-}
+PAIRS = {name: f"laplace={name}" for name in ("paper-run", "paper", "elastic", "elastic-mass-squared", "sharpened")}
 #: mechanisms that are also judged by an adversary who knows the user's own habits
 OWN_PRIOR = ("paper", "laplace=paper", "elastic", "laplace=elastic")
 
@@ -99,12 +93,10 @@ class AreaStudy:
         self._searching: dict[str, Any] = {"workers": study.workers, "progress": study.progress}
         self._table: DistanceTable | None = None
         self._lock = Lock()
-        cut = area.cut(study.checkins)
-        x, y = study.metric.grid.area.to_xy(cut.lat, cut.lon)
-        row, _ = study.metric.grid.xy_to_cell(x, y)
-        if len(cut) == 0 or np.all(row < 0):
+        cut = area.cut(study.checkins, study.metric.grid)
+        if len(cut) == 0:
             raise OutsideError(f"the area '{area.name}' must hold check-ins that lie on the map, it has none")
-        self.prior: Prior = prior_from_checkins(cut.select(row >= 0), study.metric.grid, count=study.count)
+        self.prior: Prior = prior_from_checkins(cut, study.metric.grid, count=study.count)
         frame = ~study.metric.secret[study.metric.locations.owner.ravel()[self.prior.cell]]
         self.places_in_frame = int(frame.sum())
 
@@ -191,42 +183,24 @@ class AreaStudy:
 
 def judge(found: Channel | AsRun, prior: Prior, *, own: bool = False) -> dict[str, Any]:
     """Utility, adversaries and worst cases of a mechanism, as plain data. Lists are one entry per user (or a place)."""
-    if isinstance(found, AsRun):
-        # two programs, each with its own cut of the mechanism
-        run, seen, prior = found, found.adversary, found.prior
-        distances = DistanceReader(run.utility, prior)
+    run = found if isinstance(found, AsRun) else AsRun(prior, None, found, found)
+    seen, prior = run.adversary, run.prior
+    distances, survey = DistanceReader(run.utility, prior), ChannelSurvey(seen, prior, among=run.places)
+    guesser = Guesser(seen, prior, guesses=None if run.places is None else seen.outputs.xy)
+    known = Acquaintance(seen, prior, max_users=_OWN_PRIOR_USERS) if own and prior.n_users else None
+    readers: list[BlockReader] = [survey, guesser, *([known] if known else [])]
+    if run.utility is seen:
+        read(seen, distances, *readers)
+    else:
         read(run.utility, distances)
-        survey = ChannelSurvey(seen, prior, among=run.places)
-        guesser = Guesser(seen, prior, guesses=seen.outputs.xy)
-        read(seen, survey, guesser)
-        return _results(seen, prior, distances.utility(), survey, guesser.error())
-    distances, survey, guesser = DistanceReader(found, prior), ChannelSurvey(found, prior), Guesser(found, prior)
-    known = Acquaintance(found, prior, max_users=_OWN_PRIOR_USERS) if own and prior.n_users else None
-    read(found, distances, survey, guesser, *([known] if known else []))
-    result = _results(found, prior, distances.utility(), survey, guesser.error())
-    return result | ({"own_prior": _own(known.error())} if known else {})
-
-
-def _own(known: OwnPriorError) -> dict[str, Any]:
-    several = known.places > 1
-    return {
-        "users": len(known.places),
-        "users_with_one_place": int(np.sum(~several)),
-        "binary_per_user": known.binary[several],
-        "euclidean_per_user_m": known.euclidean_m[several],
-    }
-
-
-def _results(
-    channel: Channel, prior: Prior, utility: Utility, survey: ChannelSurvey, metres: AdversaryError
-) -> dict[str, Any]:
+        read(seen, *readers)
     average = prior.per_user if prior.n_users else (lambda loss: loss)
-    binary = survey.binary()
-    return {
-        "name": channel.name,
-        "sound": channel.sound,
-        "inputs": channel.n_inputs,
-        "outputs": channel.outputs.n,
+    utility, binary, metres = distances.utility(), survey.binary(), guesser.error()
+    result = {
+        "name": seen.name,
+        "sound": seen.sound,
+        "inputs": seen.n_inputs,
+        "outputs": seen.outputs.n,
         "per": "user" if prior.n_users else "place",
         "expected_m": utility.expected_m,
         "missed": {str(r): v for r, v in utility.threshold.items()},
@@ -239,6 +213,7 @@ def _results(
         "euclidean_per_user_m": average(metres.per_place),
         "worst": vars(survey.worst()),
     }
+    return result | ({"own_prior": known.several()} if known else {})
 
 
 def run_study(study: Study, stages: Stages, *, mechanisms: Sequence[str] | None = None) -> dict[str, Any]:

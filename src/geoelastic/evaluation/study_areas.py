@@ -20,6 +20,7 @@ import shapely
 from pyproj import Transformer
 
 from ..errors import InputError, require_latlon, require_positive
+from ..locations import Grid
 from ..sources.checkins import Checkins
 from ..sources.streams.geojsonfile import read_features
 
@@ -50,14 +51,10 @@ class StudyArea:
         return cls(name, lat, lon, 2 * half_m / 1000, polygon)
 
     @cached_property
-    def epsg(self) -> int:
-        """The UTM zone of the centre (the exceptions of Norway and Svalbard do not matter here)."""
-        zone = int((self.lon + 180) % 360 // 6) + 1
-        return (32600 if self.lat >= 0 else 32700) + zone
-
-    @cached_property
     def _utm(self) -> Transformer:
-        return Transformer.from_crs("EPSG:4326", f"EPSG:{self.epsg}", always_xy=True)
+        """To the UTM zone of the centre (the exceptions of Norway and Svalbard do not matter here)."""
+        zone = int((self.lon + 180) % 360 // 6) + 1
+        return Transformer.from_crs("EPSG:4326", (32600 if self.lat >= 0 else 32700) + zone, always_xy=True)
 
     def to_utm(self, lat: npt.ArrayLike, lon: npt.ArrayLike) -> tuple[Any, Any]:
         """Metres in the UTM zone of the centre."""
@@ -73,9 +70,10 @@ class StudyArea:
         half_m = 500 * self.size_km
         return (np.abs(x - x0) <= half_m) & (np.abs(y - y0) <= half_m)
 
-    def cut(self, checkins: Checkins) -> Checkins:
-        """The check-ins inside."""
-        return checkins.select(np.asarray(self.contains(checkins.lat, checkins.lon)))
+    def cut(self, checkins: Checkins, grid: Grid | None = None) -> Checkins:
+        """The check-ins inside, and on a grid."""
+        inside = checkins.select(np.asarray(self.contains(checkins.lat, checkins.lon)))
+        return inside if grid is None else inside.select(grid.latlon_to_cell(inside.lat, inside.lon)[0] >= 0)
 
     def to_json(self) -> dict[str, Any]:
         """What the area is, as plain data: it goes into reports and into the keys of stages."""

@@ -46,9 +46,7 @@ def expected_distance(rows: FloatArray, xy: FloatArray, outputs: Outputs) -> Flo
 
 def measure_utility(channel: Channel, prior: Prior) -> Utility:
     """The utility of a channel for the places of a prior."""
-    found = DistanceReader(channel, prior)
-    read(channel, found)
-    return found.utility()
+    return read(channel, DistanceReader(channel, prior)).utility()
 
 
 class DistanceReader:

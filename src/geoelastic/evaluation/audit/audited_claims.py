@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from pyproj import Geod
 from scipy import stats
 
 from ...arrays import FloatArray, IntArray
@@ -19,9 +18,8 @@ from ...mechanism.elastic import ElasticMechanism
 from ...mechanism.laplace import PlanarLaplace
 from ...mechanism.sticky import Sticky
 from ...metric import AnyMetric
-from .findings import Draws, Finding, atom_findings, cache_findings, latitude_bands, noise_findings, peak_chance
+from .findings import GEOD, Draws, Finding, atom_findings, cache_findings, latitude_bands, noise_findings, peak_chance
 
-_GEOD = Geod(ellps="WGS84")
 _LEVELS = (0.5, 1.5)
 _WALK_STEPS = 200
 _WALK_M = 400.0
@@ -97,7 +95,7 @@ class LaplaceClaim:
         for level in _LEVELS:
             metres = level / self.epsilon
             for direction, azimuth, towards in (("north", 0.0, (0.0, metres)), ("east", 90.0, (metres, 0.0))):
-                lon, lat, _ = _GEOD.fwd(place.lon, place.lat, azimuth, metres)
+                lon, lat, _ = GEOD.fwd(place.lon, place.lat, azimuth, metres)
                 found.append(Pair(direction, AuditPlace(place.name, float(lat), float(lon)), towards, level))
         return found
 
@@ -105,7 +103,7 @@ class LaplaceClaim:
         """Places around Paris, each once, no two steps in the same direction (the golden angle)."""
         start, k = self.places()[1], np.arange(_WALK_STEPS)
         reach = _WALK_M * np.sqrt(k % 9 + 1) / 3
-        lon, lat, _ = _GEOD.fwd(np.full(k.size, start.lon), np.full(k.size, start.lat), np.degrees(2.399963 * k), reach)
+        lon, lat, _ = GEOD.fwd(np.full(k.size, start.lon), np.full(k.size, start.lat), np.degrees(2.399963 * k), reach)
         return np.asarray(lat), np.asarray(lon)
 
     def findings(self, draws: Draws) -> list[Finding]:

@@ -49,7 +49,8 @@ def audit(
     walk = _walk(claim, one)
     findings = claim.in_order(walk)
     if sticky:
-        return _result(claim, [*findings, _stickiness(_repeats(claim, one))], [], len(walk), alpha)
+        repeats = Draws(*np.array([(p.lat, p.lon, *one(p.lat, p.lon)) for _ in range(5) for p in claim.places()]).T)
+        return _result(claim, [*findings, _stickiness(repeats)], [], len(walk), alpha)
     samples: list[Sample] = []
     rows: list[Draws] = []
     for place in claim.places():
@@ -154,11 +155,6 @@ def _draws(lat: FloatArray, lon: FloatArray, reported: Any) -> Draws:
     if not (np.all(np.abs(lat2) <= 90) and np.all(np.abs(lon2) <= 360)):
         raise InputError("every report must be a (lat, lon) in degrees, got one that is not")
     return Draws(lat, lon, lat2, lon2)
-
-
-def _repeats(claim: AuditedClaim, one: Callable[[float, float], tuple[float, float]]) -> Draws:
-    rows = [(p.lat, p.lon, *one(p.lat, p.lon)) for _ in range(5) for p in claim.places()]
-    return Draws(*np.array(rows).T)
 
 
 def _stickiness(draws: Draws) -> Finding:

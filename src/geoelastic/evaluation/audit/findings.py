@@ -96,7 +96,7 @@ def judge(findings: Sequence[Finding], alpha: float) -> tuple[Finding, ...]:
     return tuple(replace(finding, flagged=k in flagged) for k, finding in enumerate(findings))
 
 
-_GEOD = Geod(ellps="WGS84")
+GEOD = Geod(ellps="WGS84")
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +117,7 @@ class Draws:
 
     @cached_property
     def _polar(self) -> tuple[FloatArray, FloatArray]:
-        azimuth, _, distance = _GEOD.inv(self.lon, self.lat, self.lon2, self.lat2)
+        azimuth, _, distance = GEOD.inv(self.lon, self.lat, self.lon2, self.lat2)
         return np.radians(np.asarray(azimuth)), np.asarray(distance)
 
     @property
@@ -228,10 +228,7 @@ def _poisson(count: int, expected: float) -> float:
 
 def _lattice_m2(draws: Draws) -> float:
     """The area of a cell of the lattice of decimals that the reports are written on."""
-    decimals = next((k for k in range(_MOST_DECIMALS) if _on_lattice(draws, k)), _MOST_DECIMALS)
+    written = np.concatenate([draws.lat2, draws.lon2])
+    decimals = next((k for k in range(_MOST_DECIMALS) if np.all(np.round(written, k) == written)), _MOST_DECIMALS)
     side_m = 10.0**-decimals * 111_320
     return side_m**2
-
-
-def _on_lattice(draws: Draws, decimals: int) -> bool:
-    return all(bool(np.all(np.round(v, decimals) == v)) for v in (draws.lat2, draws.lon2))

@@ -21,7 +21,7 @@ from ...levels import LEVEL_UNIT, UNREACHABLE
 from ...sources.traces import Trace, read_traces
 from ...store.atomic import writing
 from ...traces import Clock, Habit, Release, TraceMechanism
-from .trace_homes import home_by_bayes, home_by_mean, nights_of
+from .trace_homes import home_by_mean, homes_by_bayes, nights_of
 
 #: Ticks of the running means that are tried; the best one counts.
 WINDOWS = (3, 6, 12, 36, 72)
@@ -35,7 +35,8 @@ def believe(
     """Posterior means (T, 2) of the place at each tick, and the mean distance of the place from them. `emission(z)`:
     ln of the likelihood of each place when z is released at a tick (a constant a row does not matter)."""
     jump = min(0.5, _MOVES * step_s / 86_400)
-    likely = {int(z): _normalised(emission(int(z))) for z in np.unique(released)}
+    logs = {int(z): emission(int(z)) for z in np.unique(released)}
+    likely = {z: np.exp(log - log.max()) for z, log in logs.items()}
     steps = released.size
     forward = np.empty((steps, prior.size))
     now = prior.copy()
@@ -54,16 +55,6 @@ def believe(
         later = (1 - jump) * later + jump * float(prior @ later)
         later /= later.max()
     return means, spread
-
-
-def log_weights(mechanism: TraceMechanism, z: int) -> FloatArray:
-    """ln w(d(x, z)) of every place x for one released location."""
-    units = mechanism.searches(np.array([z]))[z]
-    return np.where(units == UNREACHABLE, -np.inf, -float(mechanism.weights.exponent) * LEVEL_UNIT * units)
-
-
-def _normalised(logs: FloatArray) -> FloatArray:
-    return np.asarray(np.exp(logs - logs.max()), np.float64)
 
 
 def running_mean(xy: FloatArray, window: int) -> FloatArray:
@@ -139,7 +130,12 @@ def _seen(mechanism: TraceMechanism, released: Trace, truth: Trace) -> tuple[Int
 def track(mechanism: TraceMechanism, location: IntArray, step_s: float) -> tuple[FloatArray, FloatArray]:
     """What one believes who knows the mechanism and expects people where the mass is; see `believe`."""
     mass, xy = np.asarray(mechanism.metric.mass), np.asarray(mechanism.metric.xy)
-    return believe(location, lambda z: log_weights(mechanism, z), mass / mass.sum(), xy, step_s=step_s)
+
+    def log_weights(z: int) -> FloatArray:
+        units = mechanism.searches(np.array([z]))[z]
+        return np.where(units == UNREACHABLE, -np.inf, -float(mechanism.weights.exponent) * LEVEL_UNIT * units)
+
+    return believe(location, log_weights, mass / mass.sum(), xy, step_s=step_s)
 
 
 def _attack(mechanism: TraceMechanism, released: Trace, truth: Trace) -> dict[str, Any]:
@@ -175,5 +171,6 @@ def _attack_home(
     if len(nights) < _LEAST_NIGHTS:
         return {"nights": len(nights)}
     home = np.median(true_xy[hour < 6], axis=0)
-    guesses = {"home_mean_m": home_by_mean(mechanism, nights), "home_bayes_m": home_by_bayes(mechanism, nights)}
+    (by_bayes,) = homes_by_bayes(mechanism, nights, [len(nights)])
+    guesses = {"home_mean_m": home_by_mean(mechanism, nights), "home_bayes_m": by_bayes}
     return {"nights": len(nights)} | {name: float(np.hypot(*(at - home))) for name, at in guesses.items()}

@@ -52,7 +52,8 @@ def find_days(mechanism: TraceMechanism, traces: Sequence[Trace], *, most: int |
     """
     found: list[Day] = []
     for trace in traces:
-        days = (day for number in _numbers(trace) if (day := _day(mechanism, trace, number)) is not None)
+        local = np.unique(np.floor((trace.time_s + _offset_s(trace)) / _DAY_S).astype(np.int64))
+        days = (day for number in local.tolist() if (day := _day(mechanism, trace, number)) is not None)
         found += islice(days, most)
     if not found:
         raise InputError("the traces must have days on the map: none was seen on it at six ticks or more")
@@ -66,11 +67,6 @@ def split_days(days: Sequence[Day]) -> tuple[list[Day], list[Day]]:
         count = seen[day.user] = seen.get(day.user, 0) + 1
         (tuned if count % 2 else measured).append(day)
     return tuned, measured
-
-
-def _numbers(trace: Trace) -> list[int]:
-    local = np.floor((trace.time_s + _offset_s(trace)) / _DAY_S).astype(np.int64)
-    return [int(number) for number in np.unique(local)]
 
 
 def _offset_s(trace: Trace) -> float:

@@ -64,15 +64,10 @@ def home_by_mean(mechanism: TraceMechanism, pieces: Sequence[Told]) -> FloatArra
     return np.asarray(np.median(mechanism.metric.xy[seen], axis=0), np.float64)
 
 
-def home_by_bayes(mechanism: TraceMechanism, pieces: Sequence[Told], prior: npt.ArrayLike | None = None) -> FloatArray:
-    """The best guess after all pieces. `prior`: one number per location [default: the mass]."""
-    return homes_by_bayes(mechanism, pieces, [len(pieces)], prior)[0]
-
-
 def homes_by_bayes(
     mechanism: TraceMechanism, pieces: Sequence[Told], after: Sequence[int], prior: npt.ArrayLike | None = None
 ) -> list[FloatArray]:
-    """The best guesses after so many of the pieces."""
+    """The best guesses after so many of the pieces. `prior`: one number per location [default: the mass]."""
     candidates, beliefs = home_beliefs(mechanism, pieces, after, prior)
     return [np.array(best_guess(mechanism.metric.xy[candidates], belief), np.float64) for belief in beliefs]
 
@@ -125,15 +120,20 @@ def _first_look(mechanism: TraceMechanism, piece: Told) -> FloatArray:
     return np.asarray(logs - np.log(sums), np.float64)
 
 
+def _weights(mechanism: TraceMechanism, locations: IntArray) -> FloatArray:
+    """w(d(x, z)) of every place z, a row for each of the locations x."""
+    rows, weights = mechanism.searches(locations), np.empty((len(locations), mechanism.metric.n))
+    for k, location in enumerate(locations.tolist()):
+        kernels.trace_weights(rows[location], mechanism.weights.table, UNREACHABLE, weights[k])
+    return weights
+
+
 class _Piece:
     """ln P(Z | home) of one piece, up to a constant, for any home."""
 
     def __init__(self, mechanism: TraceMechanism, piece: Told) -> None:
         away, which = np.unique(piece.places[~piece.at_home], return_inverse=True)
-        self._weights = np.empty((away.size + 1, mechanism.metric.n))
-        rows = mechanism.searches(away)
-        for k, place in enumerate(away.tolist(), start=1):
-            kernels.trace_weights(rows[place], mechanism.weights.table, UNREACHABLE, self._weights[k])
+        self._weights = np.vstack([np.empty(mechanism.metric.n), _weights(mechanism, away)])
         self._which = np.zeros(piece.released.size, np.int64)
         self._which[~piece.at_home] = which.ravel() + 1
         self._seen = piece.released[piece.at_home]
@@ -165,16 +165,10 @@ class HomeTicks:
     @classmethod
     def of(cls, mechanism: ElasticMechanism, locations: IntArray) -> HomeTicks:
         traces = LiveTrace(mechanism).mechanism
-        rows = traces.searches(locations)
-        weights = np.empty((len(locations), traces.metric.n))
-        for k, location in enumerate(locations.tolist()):
-            kernels.trace_weights(rows[location], traces.weights.table, UNREACHABLE, weights[k])
+        weights = _weights(traces, locations)
         inside = np.flatnonzero(traces.parts == traces.parts[locations[0]])
         measure = jump_measure(traces.measure, inside, Habit(), habit=traces.habit, jump=traces.jump)
         return cls(traces, weights, measure, weights @ measure)
-
-    def begin(self) -> LiveHome:
-        return LiveHome(self)
 
 
 class LiveHome:

@@ -121,7 +121,9 @@ def _figures(result: dict[str, Any]) -> list[tuple[str, Any]]:
     return [*found, ("homes", _homes(result["homes"]))] if result["homes"] else found
 
 
-def _panels(costs: Sequence[float], title: str) -> Any:
+def _panels(rows: Sequence[dict[str, Any]], title: str) -> Any:
+    """A figure, and for each cost its panel with the rows that belong there."""
+    costs = sorted({row["cost"] for row in rows})
     figure = new_figure(5.2 * len(costs), 3.8)
     figure.suptitle(title, x=0.01, ha="left", fontweight="bold", fontsize=11)
     panels = np.atleast_1d(figure.subplots(1, len(costs)))
@@ -129,14 +131,12 @@ def _panels(costs: Sequence[float], title: str) -> Any:
         axes.set_title(f"cost {cost:g} a day", loc="left", fontsize=9)
         axes.grid(alpha=0.3)
         axes.set_axisbelow(True)
-    return figure, panels
+    return figure, [(axes, [row for row in rows if row["cost"] == c]) for axes, c in zip(panels, costs, strict=True)]
 
 
 def _errors(rows: Sequence[dict[str, Any]]) -> Any:
-    costs = sorted({row["cost"] for row in rows})
-    figure, panels = _panels(costs, "Mean error on days that nothing was tuned on")
-    for axes, cost in zip(panels, costs, strict=True):
-        shown = [row for row in rows if row["cost"] == cost][::-1]
+    figure, panels = _panels(rows[::-1], "Mean error on days that nothing was tuned on")
+    for axes, shown in panels:
         bars = axes.barh(
             [row["kind"] for row in shown], [row["error_m"] for row in shown],
             color=[_COLOURS[row["kind"]] for row in shown],
@@ -148,17 +148,16 @@ def _errors(rows: Sequence[dict[str, Any]]) -> Any:
 
 
 def _hours(rows: Sequence[dict[str, Any]]) -> Any:
-    costs = sorted({row["cost"] for row in rows})
-    figure, panels = _panels(costs, "Mean error over the day")
-    for axes, cost in zip(panels, costs, strict=True):
-        for row in rows:
-            if row["cost"] == cost and row["kind"] in _BY_HOUR:
+    figure, panels = _panels(rows, "Mean error over the day")
+    for axes, shown in panels:
+        for row in shown:
+            if row["kind"] in _BY_HOUR:
                 axes.plot(np.arange(24) + 0.5, row["hours"], color=_COLOURS[row["kind"]], label=row["kind"])
         axes.set_xticks(range(0, 25, 6))
         axes.set_ylim(bottom=0)
         axes.set_xlabel("hour of the day")
         axes.set_ylabel("metres")
-    panels[0].legend(fontsize=8)
+    panels[0][0].legend(fontsize=8)
     return figure
 
 

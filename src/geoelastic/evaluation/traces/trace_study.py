@@ -43,6 +43,8 @@ from .trace_baselines import (
 from .trace_homes import Told, home_by_mean, homes_by_bayes, nights_of
 
 _TUNED_DAYS = 8
+#: Releases of the days that are drawn, and by which seed.
+_RUNS, _SEED = 3, 0
 
 
 def rate_for(cost: float) -> float:
@@ -73,10 +75,9 @@ def _tick_laws(mechanism: TraceMechanism, day: Day) -> Iterator[tuple[int, Float
 
 def trace_study(
     mechanism: ElasticMechanism, traces: Sequence[Trace], *, costs: Sequence[float] = (10.0, 20.0),
-    most_days: int | None = None, runs: int = 3, seed: int = 0, bar: Bar | None = None,
+    most_days: int | None = None, bar: Bar | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Compare a released trace with clocks and the predictive mechanism at equal costs a day."""
-    require_count("runs", runs)
     base = TraceMechanism(mechanism)
     days = find_days(base, traces, most=most_days)
     tuned, measured = split_days(days)
@@ -85,7 +86,7 @@ def trace_study(
     for done, cost in enumerate(costs):
         if bar is not None:
             bar.update(done, note=f"cost {cost:g} a day")
-        rows += _at_cost(mechanism, base, tuned, measured, float(cost), runs, seed)
+        rows += _at_cost(mechanism, base, tuned, measured, float(cost))
     best = {c: min(r["error_m"] for r in rows if r["cost"] == c and r["kind"] == "clock, sharpened") for c in costs}
     for row in rows:
         row["of_best_clock"] = row["error_m"] / best[row["cost"]]
@@ -115,13 +116,7 @@ class _Table:
 
 
 def _at_cost(
-    mechanism: ElasticMechanism,
-    base: TraceMechanism,
-    tuned: Sequence[Day],
-    measured: Sequence[Day],
-    cost: float,
-    runs: int,
-    seed: int,
+    mechanism: ElasticMechanism, base: TraceMechanism, tuned: Sequence[Day], measured: Sequence[Day], cost: float
 ) -> list[dict[str, Any]]:
     scene, table = TraceScene.of(base), _Table(cost, measured)
     for sharpened in (False, True):
@@ -129,8 +124,8 @@ def _at_cost(
         k = best_clock([clock_errors(scene, day, cost, sharpened=sharpened, reports=CLOCKS) for day in tuned])
         errors = [clock_errors(scene, day, cost, sharpened=sharpened, reports=(k,))[k] for day in measured]
         table.add(f"clock{name}", errors, reports=k)
-        settings = tune_predictive(scene, tuned[:_TUNED_DAYS], cost, sharpened=sharpened, seed=seed)
-        rng = np.random.default_rng(seed)
+        settings = tune_predictive(scene, tuned[:_TUNED_DAYS], cost, sharpened=sharpened, seed=_SEED)
+        rng = np.random.default_rng(_SEED)
         found = [predictive_error(scene, day, cost, settings, rng, sharpened=sharpened) for day in measured]
         reports = float(np.mean([f[1] for f in found]))
         table.add(f"predictive{name}", [f[0] for f in found], reports=reports, manager=settings.manager)
@@ -138,15 +133,15 @@ def _at_cost(
     table.add("trace", [expected_errors(traces, day) for day in measured])
     for block in (24.0, 8.0):
         blocks = TraceMechanism(mechanism, rate=rate_for(cost), block_hours=block)
-        table.add(f"trace, {block:g} h, habit", **_released(blocks, measured, runs, seed))
+        table.add(f"trace, {block:g} h, habit", **_released(blocks, measured))
     return table.rows
 
 
-def _released(traces: TraceMechanism, days: Sequence[Day], runs: int, seed: int) -> dict[str, Any]:
+def _released(traces: TraceMechanism, days: Sequence[Day]) -> dict[str, Any]:
     """Errors of released days in order, with habit, and of those who attack them."""
-    xy, rng = np.asarray(traces.metric.xy), SeededRandom(seed)
+    xy, rng = np.asarray(traces.metric.xy), SeededRandom(_SEED)
     errors, tracked, means, places = list[FloatArray](), list[float](), list[list[float]](), list[int]()
-    for run in range(runs):
+    for run in range(_RUNS):
         past: dict[str, Habit] = {}
         for day in days:
             known = past.get(day.user, Habit())
@@ -196,7 +191,7 @@ _AT_HOME_M = 200.0
 
 
 def home_study(
-    mechanism: ElasticMechanism, *, commuters: int = 24, cost: float = 10.0, seed: int = 0,
+    mechanism: ElasticMechanism, *, commuters: int = 24, cost: float = 10.0,
     tell: Callable[[float], None] = lambda done: None,
 ) -> dict[str, Any]:  # fmt: skip
     """Mean distances in metres of the guesses from the homes, by habit and adversary, after each of `AFTER` nights.
@@ -206,7 +201,7 @@ def home_study(
     middle = mechanism.metric.grid.area.middle
     wanted = 2 * AFTER[-1] + 4
     people = synthetic_commuters(
-        require_count("commuters", commuters), seed=seed, days=wanted, lat=middle[0], lon=middle[1]
+        require_count("commuters", commuters), seed=_SEED, days=wanted, lat=middle[0], lon=middle[1]
     )
     result: dict[str, Any] = {"after": list(AFTER), "cost": cost}
     errors: dict[str, FloatArray] = {}
@@ -215,7 +210,7 @@ def home_study(
         found = list[FloatArray]()
         for k, person in enumerate(people):
             tell((len(errors) + k / len(people)) / len(_HABITS))
-            found += _attack(traces, person, SeededRandom(f"{seed} {k}".encode()))
+            found += _attack(traces, person, SeededRandom(f"{_SEED} {k}".encode()))
         if not found:
             raise InputError("the made-up commuters must live on the map: none was on it for ten days")
         errors[name] = np.array(found)
