@@ -108,7 +108,7 @@ def test_edges_have_factors_and_locations_have_heights_of_their_own(tiled: Tiled
     whole.relief.require_fit(whole)
     window, _ = tiled.window(Box(64, 64, 256, 256))
     assert np.array_equal(tiled.height(window), whole.relief.height[tiled.numbers(window)])
-    rise, factor = tiled.rise(window), {}
+    rise, factor = window.rise, {}
     start, index, _ = neighbours_between(whole.locations, None, whole.place)
     tail = np.repeat(np.arange(whole.n), np.diff(start))
     later = tail < index
@@ -199,7 +199,7 @@ def test_a_scale_raised_behind_its_back_is_noticed(folder: Path, tmp_path: Path)
 
 def test_distances_in_a_window_are_never_short_and_true_before_the_rim(tiled: TiledMetric) -> None:
     window, columns = tiled.window(Box(64, 64, 256, 256))
-    graph = conformal_graph(window.neighbours, columns["scale"], tiled.rise(window))
+    graph = conformal_graph(window.neighbours, columns["scale"], window.rise)
     numbers = tiled.numbers(window)
     for local in np.linspace(0, graph.n - 1, 12).astype(int):
         inside = graph.distances(int(local), 2**30)

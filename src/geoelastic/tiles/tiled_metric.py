@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from .. import _kernels as kernels
 from ..area import Area
-from ..arrays import BoolArray, ByteArray, IndexArray, IntArray
+from ..arrays import BoolArray, IndexArray, IntArray
 from ..context import Context
 from ..errors import FrameError, InputError
 from ..levels import units_to_mass
@@ -36,12 +36,9 @@ from .whole_graph import whole_metric
 from .whole_map import AllOfIt
 from .window import (
     Window,
-    between,
     fence_of,
     misfit,
-    place_of,
     read_columns,
-    read_rises,
     read_window,
     tile_leaves,
 )
@@ -254,26 +251,24 @@ class TiledMetric(AllOfIt):
         """Read all that some tiles have."""
         self.store.fetch([self.content["tiles"][tile][kind] for kind in self.kinds(heights=True) for tile in tiles])
 
-    def window(self, box: Box) -> tuple[Window, Columns]:
-        """The locations of a box (cut at multiples of 64 cells) with their neighbours, and their columns."""
+    def window(self, box: Box, *, rises: bool = True) -> tuple[Window, Columns]:
+        """The locations of a box (cut at multiples of 64 cells) with their neighbours, and their columns; without the
+        factors of edges where `rises` is False."""
         chosen = self.tiling.meeting(box)
         self.fetch(chosen)
         for tile in chosen:
             self._open(tile)
-        listed = self.content["tiles"]
-        layout, links = ({tile: listed[tile][kind] for tile in chosen} for kind in ("tile", "edges"))
-        window = read_window(self.store, self.plan, box, chosen, layout, links)
-        columns = read_columns(self.store, window, layout)
-        return between(window, place_of(columns)), columns
+        files, own = self.files("tile"), self._rises if rises else None
+        window = read_window(self.store, self.plan, box, chosen, files, self.files("edges"), own)
+        return window, read_columns(self.store, window, files)
 
     def files(self, kind: str) -> dict[int, str]:
         """The files of a kind by tile: "tile", "edges", "rises" or "heights"."""
         return {number: tile[kind] for number, tile in enumerate(self.content["tiles"])}
 
-    def rise(self, window: Window) -> ByteArray | None:
-        """The factors of a window's edges, in the order of its rows; None if edges have none of their own."""
-        rises = self.files("rises") if self.plan.ascent else None
-        return read_rises(self.store, self.plan, window, self.files("edges"), rises)
+    @property
+    def _rises(self) -> dict[int, str] | None:
+        return self.files("rises") if self.plan.ascent else None
 
     def height(self, window: Window) -> IndexArray:
         """The heights of a window's locations, of a map that is sharpened."""
@@ -308,9 +303,7 @@ class TiledMetric(AllOfIt):
         self.fetch(tiles)
         for tile in tiles:
             self._open(tile)
-        window, metric = whole_metric(
-            self.store, self.plan, tiles, edges, self.files("rises") if self.plan.ascent else None
-        )
+        window, metric = whole_metric(self.store, self.plan, tiles, edges, self._rises)
         # keyed reports and ledgers go by the name, which must be that of no other map
         found = metric.identity, int(metric.secret.sum()), int((metric.secret & (metric.fence == 0)).sum())
         if found != (self.identity, self.totals["secrets"], self.certificate["secret_outside_fences"]):
