@@ -166,12 +166,8 @@ def solve(spec: Spec) -> dict[str, Any]:
 
 
 def _met(window: Window, graph: Graph, plan: TilePlan, sources: IndexArray, tile: int) -> ByteArray:
-    flag = np.where(window.tile != tile, BEYOND_TILE, 0).astype(np.uint8) | np.where(window.rim, AT_RIM, 0).astype(
-        np.uint8
-    )
-    met: ByteArray = kernels.met_flags(
-        graph.start, graph.index, graph.weight, window.mass_units, graph.buckets, plan.table, sources, flag
-    )
+    flag = (np.where(window.tile != tile, BEYOND_TILE, 0) | np.where(window.rim, AT_RIM, 0)).astype(np.uint8)
+    met: ByteArray = kernels.met_flags(*graph.rows, window.mass_units, graph.buckets, plan.table, sources, flag)
     return met
 
 

@@ -20,11 +20,11 @@ from .. import _kernels as kernels
 from ..area import Area
 from ..arrays import BoolArray, IndexArray, IntArray
 from ..context import Context
-from ..errors import FrameError, InputError
+from ..errors import InputError
 from ..levels import units_to_mass
 from ..mass import Mass
 from ..metric.measures import measure_digest, output_measure
-from ..metric.metric import Metric, People, frame_message, require_location
+from ..metric.metric import Metric, OfPlaces, People, require_location
 from ..metric.part import Parts
 from ..metric.relief import Relief
 from .cut import box_around, cut_part
@@ -69,7 +69,7 @@ class TiledRelief:
     certificate: dict[str, Any] = field(default_factory=dict)
 
 
-class TiledMetric(AllOfIt):
+class TiledMetric(AllOfIt, OfPlaces):
     """A metric in tiles; see the module. `opened`: the tiles whose locations have been read so far."""
 
     method, by_paths, framed, at_hand = "conformal", True, None, False
@@ -128,13 +128,6 @@ class TiledMetric(AllOfIt):
         row, col = self.grid.locate(lat, lon)
         return int(self.at_cells([row], [col])[0][0])
 
-    def locate_secret(self, lat: float, lon: float) -> int:
-        """The location of a place that is to be hidden; `FrameError` in the frame."""
-        i = self.locate(lat, lon)
-        if not self.is_secret(i):
-            raise FrameError(frame_message(self))
-        return i
-
     def at_cells(self, row: npt.ArrayLike, col: npt.ArrayLike) -> tuple[IntArray, BoolArray]:
         """The location of each cell, and whether it may be a secret."""
         rows, cols = np.asarray(row, np.int64), np.asarray(col, np.int64)
@@ -166,10 +159,6 @@ class TiledMetric(AllOfIt):
         margin, (row, col, size) = self.frame_cells, self.leaves(indices)
         low = (margin <= row) & (margin <= col)
         return low & (row + size <= self.grid.rows - margin) & (col + size <= self.grid.cols - margin)
-
-    def is_secret(self, i: int) -> bool:
-        """False in the frame, which may be reported but not be a secret."""
-        return bool(self.secrets_at(require_location(i, self.n)))
 
     def latlon(self, i: int) -> tuple[float, float]:
         """The centre of a location."""

@@ -51,7 +51,7 @@ def raise_edges(
     done = _done(store, index)
     if done is None:
         tiles = list(range(plan.tiling.n))
-        window = read_window(store, plan, _all_of(plan), tiles, files["layout"], files["edges"])
+        window = read_window(store, plan, Box(0, 0, *plan.grid.shape), tiles, files["layout"], files["edges"])
         if plan.redrawn:
             window = between(store, window, files["place"])
         scale = read_scales(store, window, files["solved"], files["patches"])
@@ -112,7 +112,7 @@ def whole_metric(
     store: TileStore, plan: TilePlan, tiles: Files, edges: Files, rises: Files | None
 ) -> tuple[Window, Metric]:
     """All of a map, from the files of its tiles: as a window, and as a metric in one piece."""
-    window = read_window(store, plan, _all_of(plan), sorted(tiles), tiles, edges, rises)
+    window = read_window(store, plan, Box(0, 0, *plan.grid.shape), sorted(tiles), tiles, edges, rises)
     columns = read_columns(store, window, tiles)
     scale = columns["scale"]
     metric = Metric(
@@ -122,10 +122,6 @@ def whole_metric(
         scale=scale, place=place_of(columns), rise=window.rise,
     )  # fmt: skip
     return window, metric
-
-
-def _all_of(plan: TilePlan) -> Box:
-    return Box(0, 0, plan.grid.rows, plan.grid.cols)
 
 
 def _index(step: str, plan: TilePlan, files: Mapping[str, Any]) -> str:

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _kernels as kernels
-from ..area import Area
 from ..arrays import BoolArray, ByteArray, IndexArray, IntArray
 from ..errors import FileError
 from ..locations import Grid, Locations
@@ -63,12 +62,8 @@ class Window:
 
 
 def box_grid(grid: Grid, box: Box) -> Grid:
-    """The part of a grid that a box covers, in the projection of the whole."""
-    rows, cols = box.shape
-    east = grid.area.east_m + ((box.col + box.col_end) - grid.cols) / 2 * grid.cell_m
-    north = grid.area.north_m + ((box.row + box.row_end) - grid.rows) / 2 * grid.cell_m
-    area = Area(grid.area.lat, grid.area.lon, cols * grid.cell_m, rows * grid.cell_m, east, north)
-    return Grid(area, grid.cell_m, rows, cols)
+    """The part of a grid that a box covers."""
+    return grid.part(box.row, box.col, box.row_end, box.col_end)
 
 
 def read_cells(store: TileStore, tiling: Tiling, box: Box, files: Files) -> IntArray:
@@ -193,7 +188,7 @@ def later_arcs(tiling: Tiling, tile: int, columns: Columns) -> tuple[IntArray, I
 def slopes(window: Window, graph: Graph) -> dict[int, float]:
     """The least level units a half cell between places, along the arcs of each tile's locations in a graph of some of
     the window's edges."""
-    steep = kernels.least_slopes(*window.neighbours, graph.start, graph.index, graph.weight)
+    steep = kernels.least_slopes(*window.neighbours, *graph.rows)
     least = np.full(int(window.tile.max()) + 1, np.inf)
     np.minimum.at(least, window.tile, steep)
     return {tile: float(least[tile]) for tile in np.unique(window.tile).tolist()}
