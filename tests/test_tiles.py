@@ -170,6 +170,24 @@ def test_heights_that_are_wrong_by_a_little_are_found(folder: Path, tmp_path: Pa
     assert found["relief"]["edges_over"] > 0
 
 
+@pytest.mark.parametrize(("kind", "column"), [("rises", "rise"), ("heights", "height")])
+def test_columns_without_an_entry_are_refused_by_reports_too(
+    folder: Path, tmp_path: Path, kind: str, column: str
+) -> None:
+    """Without any heights, say, reports would go by all of each distance of a graph that nothing lowered."""
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    metric = open_tiles(copy)
+    for tile in metric.content["tiles"]:
+        columns, summary = metric.store.read_table(tile[kind])
+        metric.store.write_table(tile[kind], {column: columns[column][:0]}, summary)
+    place = metric.latlon(int(metric.people(1).places[0]))
+    with pytest.raises(FileError, match="do not fit together"):
+        ge.ElasticMechanism(open_tiles(copy)).sanitize(*place)
+    with pytest.raises(FileError, match="do not fit together"):
+        open_tiles(copy).whole()
+
+
 def test_the_whole_holds_by_an_untiled_verification(tiled: TiledMetric) -> None:
     fresh = ge.verify(tiled)
     assert fresh["ok"]

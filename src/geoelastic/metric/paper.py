@@ -166,7 +166,7 @@ def _one_pass(
     results = in_parts(
         lambda part: kernels.paper_pass(
             *graph.rows, mass_units, buckets, table, part, state.level, state.pointer, cap, literal,
-             locations.owner, locations.row, locations.col, locations.size, fence, *rings,
+            locations.owner, locations.row, locations.col, locations.size, fence, *rings,
         ),
         left,
         workers=workers,
