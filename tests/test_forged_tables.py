@@ -36,12 +36,12 @@ from geoelastic.store import container_bytes
 from geoelastic.tiles import InlineEngine
 from geoelastic.tiles.decode_tiles import require_content
 from geoelastic.tiles.folder import FORMAT_VERSION, MANIFEST
-from geoelastic.tiles.parts import BLOCK_CELLS, half_cells, measure_units
+from geoelastic.tiles.parts import BLOCK_CELLS, PLACE_UNIT, measure_units
 from geoelastic.tiles.store import CachedStore, TileStore
 from geoelastic.tiles.tiled_metric import TiledMetric
 from geoelastic.tiles.tiling import Box
 from geoelastic.tiles.whole_graph import whole_metric
-from geoelastic.tiles.window import fence_of, place_of
+from geoelastic.tiles.window import centre_or_place, fence_of
 from maps import PARIS, small_metric
 
 pytestmark = pytest.mark.jit  # some hundred brute forces
@@ -173,7 +173,7 @@ def made_to_fit(root: Path, content: Any) -> Any:
         told["sha256"] = measure_digest(units)
         units = np.where(window.fence > 0, 0, units)
         told["block_units"] = np.bincount(block, units).astype(int).reshape(-1, across).tolist()
-    y, x = half_cells(np.column_stack([at.row, at.col, at.size]), place_of(columns))
+    x, y = centre_or_place(np.column_stack([at.row, at.col, at.size]), columns).T / PLACE_UNIT
     content["blocks"] = [
         [int(np.floor(y[block == k].min())), int(np.ceil(y[block == k].max())),
          int(np.floor(x[block == k].min())), int(np.ceil(x[block == k].max()))] for k in range(len(content["blocks"]))

@@ -29,7 +29,7 @@ def in_lanes(graph: Graph, sources: list[int], limits: list[int], space: Any = N
 
 
 def one_by_one(graph: Graph, source: int, limit: int) -> np.ndarray:
-    found = kernels.distances(graph.start, graph.index, graph.weight, graph.buckets, np.int32(source), np.int64(limit))
+    found = graph.distances(source, limit)
     return np.where(found == kernels.UNREACHABLE, kernels.FAR, found)
 
 

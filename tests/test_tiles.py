@@ -108,7 +108,7 @@ def test_edges_have_factors_and_locations_have_heights_of_their_own(tiled: Tiled
     whole.relief.require_fit(whole)
     window, _ = tiled.window(Box(64, 64, 256, 256))
     assert np.array_equal(tiled.height(window), whole.relief.height[tiled.numbers(window)])
-    rise, factor = tiled.rise(window), {}
+    rise, factor = window.rise, {}
     start, index, _ = neighbours_between(whole.locations, None, whole.place)
     tail = np.repeat(np.arange(whole.n), np.diff(start))
     later = tail < index
@@ -170,6 +170,24 @@ def test_heights_that_are_wrong_by_a_little_are_found(folder: Path, tmp_path: Pa
     assert found["relief"]["edges_over"] > 0
 
 
+@pytest.mark.parametrize(("kind", "column"), [("rises", "rise"), ("heights", "height")])
+def test_columns_without_an_entry_are_refused_by_reports_too(
+    folder: Path, tmp_path: Path, kind: str, column: str
+) -> None:
+    """Without any heights, say, reports would go by all of each distance of a graph that nothing lowered."""
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    metric = open_tiles(copy)
+    for tile in metric.content["tiles"]:
+        columns, summary = metric.store.read_table(tile[kind])
+        metric.store.write_table(tile[kind], {column: columns[column][:0]}, summary)
+    place = metric.latlon(int(metric.people(1).places[0]))
+    with pytest.raises(FileError, match="do not fit together"):
+        ge.ElasticMechanism(open_tiles(copy)).sanitize(*place)
+    with pytest.raises(FileError, match="do not fit together"):
+        open_tiles(copy).whole()
+
+
 def test_the_whole_holds_by_an_untiled_verification(tiled: TiledMetric) -> None:
     fresh = ge.verify(tiled)
     assert fresh["ok"]
@@ -199,7 +217,7 @@ def test_a_scale_raised_behind_its_back_is_noticed(folder: Path, tmp_path: Path)
 
 def test_distances_in_a_window_are_never_short_and_true_before_the_rim(tiled: TiledMetric) -> None:
     window, columns = tiled.window(Box(64, 64, 256, 256))
-    graph = conformal_graph(window.neighbours, columns["scale"], tiled.rise(window))
+    graph = conformal_graph(window.neighbours, columns["scale"], window.rise)
     numbers = tiled.numbers(window)
     for local in np.linspace(0, graph.n - 1, 12).astype(int):
         inside = graph.distances(int(local), 2**30)

@@ -13,7 +13,6 @@ import contextlib
 import os
 import re
 import shutil
-import warnings
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +21,7 @@ import numpy as np
 
 from . import __version__
 from .area import Area
-from .errors import CheckError, FileError, InputError, require_choice, require_count, require_latlon, require_positive
+from .errors import FileError, InputError, require_choice, require_count, require_latlon, require_positive
 from .levels import LN2
 from .mass import Mass, Requirement, mass_from_quality, read_city
 from .mass.requirement import REQUIREMENTS
@@ -136,6 +135,8 @@ def run(config: Config, output: str | os.PathLike[str], *, resume: bool = True, 
     """
     if config.tile is not None or config.cluster is not None or config.update is not None:
         return _run_tiles(config, os.fspath(output), resume=resume, progress=progress)
+    from .metric.sharpen import sharpened
+
     target = require_writable(output)
     work = target.with_name(target.name + ".work")
     key = _key("metric", config)
@@ -147,7 +148,7 @@ def run(config: Config, output: str | os.PathLike[str], *, resume: bool = True, 
         mass = make_mass(config, work=work, progress=progress)
         metric = _build(config, replace(mass, info=mass.info | {"run_key": key}), work, progress=progress)
         if config.sharpen:
-            metric = _sharpened(config, metric, work, progress=progress)
+            metric = sharpened(metric, kept=work / "heights.part", workers=config.workers, progress=progress)
         metric = replace(metric, context=_context(config, metric.grid))
         metric.save(target)
         shutil.rmtree(work, ignore_errors=True)
@@ -186,16 +187,6 @@ def _build(config: Config, mass: Mass, work: Path, *, progress: bool) -> Metric:
     if config.sharpen and key is not None:
         metric.save(stage)
     return metric
-
-
-def _sharpened(config: Config, metric: Metric, work: Path, *, progress: bool) -> Metric:
-    from .metric.sharpen import sharpen_kept
-
-    try:
-        return sharpen_kept(metric, work / "heights.part", workers=config.workers, progress=progress)
-    except CheckError as error:
-        warnings.warn(f"not sharpened: {error}", stacklevel=2)
-        return metric
 
 
 def _run_tiles(config: Config, output: str, *, resume: bool, progress: bool) -> AnyMetric:

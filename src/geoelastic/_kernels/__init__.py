@@ -40,7 +40,6 @@ from .paths import (
     UNREACHABLE,
     begin,
     clear,
-    distances,
     distances_from_any,
     expand,
     workspace,
@@ -60,7 +59,7 @@ from .sampling import (
     within,
     within_workspace,
 )
-from .tiles import ROW_START, assemble, join_tiles, least_slopes, met_flags
+from .tiles import ROW_START, join_tiles, least_slopes, link_tiles, met_flags
 from .totals import near_totals
 from .traces import FLOOR_SHELLS, SUM_BLOCK, block_sums, filter_steps, filter_sum, trace_weights
 from .verify import adjacency, check_balls, sums_up_to
@@ -68,13 +67,11 @@ from .verify import adjacency, check_balls, sums_up_to
 __all__ = [
     "ENTRIES", "FAR", "FLOOR_SHELLS", "LANES", "LENGTH_BITS", "LIMIT_BITS", "LIVE", "LONGER", "MOST_RISE", "REACHED",
     "RISE_BITS", "ROW_START", "SCALE_BITS", "SETTLED", "STAYS", "SUM_BLOCK", "TOGETHER", "UNREACHABLE", "add_to_shells",
-    "adjacency",
-    "advance_among_blocks", "assemble", "begin", "block_sums", "bounded_paths", "bounded_workspace", "centre_distance",
-    "check_balls", "clear", "compile_at_once", "conformal_weights", "cover", "coverage", "distances",
-    "distances_from_any", "expand", "filter_steps", "filter_sum", "find_in_shell", "join_tiles", "lane_kind",
-    "lane_workspace",
-    "lanes_begin", "lanes_clear", "lanes_expand", "largest_difference", "least_of_both", "least_slopes",
-    "lengths_between", "mean_distance", "mean_distances", "merge_edges", "met_flags", "near_totals", "neighbours",
+    "adjacency", "advance_among_blocks", "begin", "block_sums", "bounded_paths", "bounded_workspace", "centre_distance",
+    "check_balls", "clear", "compile_at_once", "conformal_weights", "cover", "coverage", "distances_from_any", "expand",
+    "filter_steps", "filter_sum", "find_in_shell", "join_tiles", "lane_kind", "lane_workspace", "lanes_begin",
+    "lanes_clear", "lanes_expand", "largest_difference", "least_of_both", "least_slopes", "lengths_between",
+    "link_tiles", "mean_distance", "mean_distances", "merge_edges", "met_flags", "near_totals", "neighbours",
     "outcomes", "paint_owner", "paper_pass", "parse_lines", "profiles", "raise_edges", "ratios", "report_distances",
     "rise_limits", "share", "shorten_paths", "shrink_factors", "simple_rings", "square_masses", "sums_up_to", "survey",
     "to_first_frontier", "touching", "trace_weights", "unpack_leaves", "when_compiling", "within", "within_workspace",

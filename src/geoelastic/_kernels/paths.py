@@ -123,11 +123,6 @@ def clear(dist, head, entry_vertex, state):
         dist[entry_vertex[e]] = UNREACHABLE
 
 
-def distances(start: Any, index: Any, weight: Any, buckets: Any, source: Any, limit: Any) -> Any:
-    """Distances from one source up to `limit`; UNREACHABLE elsewhere."""
-    return distances_from_any(start, index, weight, buckets, (source,), limit)
-
-
 def distances_from_any(start: Any, index: Any, weight: Any, buckets: Any, sources: Any, limit: Any) -> Any:
     """Distances from the nearest of several sources up to `limit`; UNREACHABLE elsewhere."""
     space = workspace(start.size - 1, index.size + len(sources), buckets)

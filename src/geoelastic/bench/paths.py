@@ -113,7 +113,5 @@ def _relaxations(metric: Metric, sources: IndexArray) -> int:
     """How many edges leave the locations within the limit, over all sources."""
     graph, limit = metric.graph, level_to_units(metric.l_top)
     degree = np.diff(graph.start)
-    found = (
-        kernels.distances(graph.start, graph.index, graph.weight, graph.buckets, source, limit) for source in sources
-    )
+    found = (graph.distances(source, limit) for source in sources)
     return sum(int(degree[distance < kernels.UNREACHABLE].sum()) for distance in found)

@@ -55,6 +55,14 @@ class Grid:
         lat, lon = self.area.middle
         return f"{width:g} x {height:g} km of {self.cell_m:g} m cells around {lat:.4f}, {lon:.4f}"
 
+    def part(self, row: int, col: int, row_end: int, col_end: int) -> Grid:
+        """The cells row <= r < row_end, col <= c < col_end, in the projection of the whole."""
+        rows, cols = row_end - row, col_end - col
+        east = self.area.east_m + ((col + col_end) - self.cols) / 2 * self.cell_m
+        north = self.area.north_m + ((row + row_end) - self.rows) / 2 * self.cell_m
+        area = Area(self.area.lat, self.area.lon, cols * self.cell_m, rows * self.cell_m, east, north)
+        return Grid(area, self.cell_m, rows, cols)
+
     def xy_to_cell(self, x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Any, Any]:
         """(row, col) of points in metres; rows or columns out of range, or -1 where the point is nowhere, lie
         outside."""

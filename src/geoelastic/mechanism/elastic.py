@@ -159,7 +159,7 @@ class ElasticMechanism(Reporter):
         reported = np.empty(secrets.size, np.int64)
         for some in self._parts.together(unique):
             self._draw_table(self._groups(unique[some], [rows[k] for k in some]), reported, rng, workers)
-        return self._cells(reported, SystemRandom() if rng is None else rng)
+        return draw_cells(self._metric, reported, SystemRandom() if rng is None else rng)
 
     def _draw_table(
         self, groups: list[Group], reported: IntArray, rng: RandomSource | None, workers: int | None
@@ -180,7 +180,7 @@ class ElasticMechanism(Reporter):
     def _sanitize_one(self, lat: float, lon: float, rng: RandomSource | None) -> tuple[float, float]:
         source = SystemRandom() if rng is None else rng
         reported = self.sample(self._metric.locate_secret(lat, lon), rng=source)
-        row, col = self._cells(reported, source)
+        row, col = draw_cells(self._metric, reported, source)
         out_lat, out_lon = self._metric.grid.cell_to_latlon(row[0], col[0])
         return float(out_lat), float(out_lon)
 
@@ -247,31 +247,36 @@ class ElasticMechanism(Reporter):
     def _draw(self, i: int, rngs: list[RandomSource], sampler: Sampler) -> IntArray:
         fence = int(self._metric.fences_at(i))
         if fence > 0:
-            members = self._metric.fence_members(fence)
-            ends = np.cumsum(self._metric.leaves(members)[2].astype(np.int64) ** 2)
-            return members[[int(np.searchsorted(ends, rng.below(int(ends[-1])), side="right")) for rng in rngs]]
+            return draw_in_fence(self._metric, fence, rngs)
         if self._lazy:
             return sampler.draw(i, rngs)
         units = self.reporting.distance_units_from(i)
         require_reach(int(self.measure[units < UNREACHABLE].sum()))
         return draw_full(units, self.measure, self._weights, rngs)
 
-    def _cells(self, reported: IntArray, rng: RandomSource) -> tuple[Any, Any]:
-        """A cell drawn evenly from each reported location."""
-        rows, cols, sizes = self._metric.leaves(reported)
-        sides = sizes.astype(np.int64)
-        place = np.array([rng.below(int(side * side)) if side > 1 else 0 for side in sides], dtype=np.int64)
-        return rows + place // sides, cols + place % sides
-
     def _weighted(self, units: IndexArray) -> FloatArray:
-        shell, place = np.divmod(np.where(units == UNREACHABLE, 0, units), self._weights.period)
-        weighted = self.measure * (self._weights.table[place] * np.exp2(-shell.astype(np.float64)))
+        weighted = self.measure * self._weights.at(np.where(units == UNREACHABLE, 0, units))
         return np.where(units == UNREACHABLE, 0.0, weighted)
 
     def _secret(self, i: int) -> int:
         if not self._metric.is_secret(i):
             raise FrameError("this location is in the frame: it may be reported but not be hidden")
         return int(i)
+
+
+def draw_in_fence(metric: AnyMetric, fence: int, rngs: list[RandomSource]) -> IntArray:
+    """Locations of a fence, one per random source, drawn evenly over its cells."""
+    members = metric.fence_members(fence)
+    ends = np.cumsum(metric.leaves(members)[2].astype(np.int64) ** 2)
+    return members[[int(np.searchsorted(ends, rng.below(int(ends[-1])), side="right")) for rng in rngs]]
+
+
+def draw_cells(metric: AnyMetric, reported: IntArray, rng: RandomSource) -> tuple[IntArray, IntArray]:
+    """(row, column) of a cell drawn evenly from each reported location."""
+    rows, cols, sizes = metric.leaves(reported)
+    sides = sizes.astype(np.int64)
+    place = np.array([rng.below(int(side * side)) if side > 1 else 0 for side in sides], dtype=np.int64)
+    return rows + place // sides, cols + place % sides
 
 
 class OverElastic(Reporter):

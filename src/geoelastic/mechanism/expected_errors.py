@@ -68,8 +68,7 @@ def weight_tables(weights: list[Any]) -> tuple[FloatArray, IntArray]:
     periods = np.array([table.period for table in weights], np.int64)
     tables = np.empty((len(weights), max(_SPAN, int(periods.max()))))
     for row, table in zip(tables, weights, strict=True):
-        shell, place = np.divmod(np.arange(row.size), table.period)
-        row[:] = table.table[place] / float(table.table[0]) * np.exp2(-shell.astype(np.float64))
+        row[:] = table.at(np.arange(row.size)) / float(table.table[0])
     return tables, periods
 
 
@@ -82,8 +81,8 @@ def _profiles(
     with progress_bar("error", sources.size, show=progress) as bar:
         parts = in_parts(
             lambda some: kernels.profiles(
-                graph.start, graph.index, graph.weight, graph.buckets, mechanism.measure, tables, periods,
-                at.row, at.col, at.size, some, bins, bin_cells,
+                *graph.rows, graph.buckets, mechanism.measure, tables, periods, at.row, at.col, at.size, some, bins,
+                bin_cells,
             ),
             sources, workers=workers, bar=bar,
         )  # fmt: skip

@@ -27,6 +27,7 @@ from ..errors import InputError, OutsideError, require_choice, require_count, re
 from ..locations import Grid
 from ..randomness import RandomSource, SystemRandom
 from ..reports.locate import as_degrees
+from ..reports.protocols import ReportsPlaces
 from ..shown import Card
 
 #: Expected errors of Location Guard's three levels: it draws with epsilon = 2 / radius, whose mean radius is that
@@ -45,8 +46,17 @@ _WORDS_PER_DRAW = 5
 _CHUNK_DRAWS = 1024
 
 
+class OfOnePlace:
+    """What reports many places at once can report one."""
+
+    def sanitize(self: ReportsPlaces, lat: Any, lon: Any, rng: RandomSource | None = None) -> tuple[Any, Any]:
+        """A report for one place; for two rows of places, two rows of reports."""
+        lats, lons = self.sanitize_many(lat, lon, rng=rng)
+        return (lats, lons) if np.ndim(lat) or np.ndim(lon) else (float(lats[0]), float(lons[0]))
+
+
 @dataclass(frozen=True)
-class PlanarLaplace(Card):
+class PlanarLaplace(Card, OfOnePlace):
     """Noise of density epsilon² / (2 pi) e^(-epsilon r) at r metres from the true place; `epsilon` per metre.
 
     Guarantee: for places x, x2 and any set of reports the probabilities differ by a factor of at most e^(epsilon |x
@@ -120,11 +130,6 @@ class PlanarLaplace(Card):
         lon2, lat2, _ = _GEOD.fwd(lons, lats, np.degrees(angle), radius)
         return np.round(lat2, DEGREE_DECIMALS), np.round(lon2, DEGREE_DECIMALS)
 
-    def sanitize(self, lat: Any, lon: Any, rng: RandomSource | None = None) -> tuple[Any, Any]:
-        """A report for one place; for two rows of places, two rows of reports."""
-        lats, lons = self.sanitize_many(lat, lon, rng=rng)
-        return (lats, lons) if np.ndim(lat) or np.ndim(lon) else (float(lats[0]), float(lons[0]))
-
     def sample(
         self, lat: float, lon: float, size: int = 1, rng: RandomSource | None = None
     ) -> tuple[FloatArray, FloatArray]:
@@ -138,7 +143,7 @@ class PlanarLaplace(Card):
 
 
 @dataclass(frozen=True)
-class GridLaplace(Card):
+class GridLaplace(Card, OfOnePlace):
     """Planar Laplace reported as cells: discretised, and `truncated` to the grid unless asked otherwise.
 
     *Discretised*: noise in the grid's plane, then the centre of the cell it falls in; cells go on beyond the grid.
@@ -183,11 +188,6 @@ class GridLaplace(Card):
         radius, angle = _polar_noise(self.epsilon_drawn, lats.size, rng)
         lat2, lon2 = self.grid.cell_to_latlon(*self._cells(x + radius * np.sin(angle), y + radius * np.cos(angle)))
         return np.round(lat2, DEGREE_DECIMALS), np.round(lon2, DEGREE_DECIMALS)
-
-    def sanitize(self, lat: Any, lon: Any, rng: RandomSource | None = None) -> tuple[Any, Any]:
-        """A report for one place; for two rows of places, two rows of reports."""
-        lats, lons = self.sanitize_many(lat, lon, rng=rng)
-        return (lats, lons) if np.ndim(lat) or np.ndim(lon) else (float(lats[0]), float(lons[0]))
 
     def expected_error(self, lat: float, lon: float) -> float:
         """Mean distance in metres in the grid's plane, by the midpoint rule over radius quantiles and angles: right to

@@ -22,7 +22,7 @@ from ..errors import InputError, require_able, require_choice
 from ..randomness import RandomSource
 from .elastic import ElasticMechanism, OverElastic
 from .expected_errors import weight_totals
-from .laplace import DEGREE_DECIMALS, PlanarLaplace
+from .laplace import DEGREE_DECIMALS, OfOnePlace, PlanarLaplace
 
 #: euclidean: metres (geometric median); squared: metres² (mean); binary: right or wrong (most likely place).
 LOSSES = ("euclidean", "squared", "binary")
@@ -159,7 +159,7 @@ class Remapped(OverElastic):
         return float(chances[possible] @ np.hypot(*(guesses - self.metric.xy[i]).T))
 
 
-class RemappedLaplace:
+class RemappedLaplace(OfOnePlace):
     """Planar Laplace noise, followed by the best guess under a public prior over places.
 
     The prior is a list of places (`lat`, `lon`) with `weights`; distances are taken in the plane of an area that
@@ -216,11 +216,6 @@ class RemappedLaplace:
     ) -> tuple[FloatArray, FloatArray]:
         """One remapped report for each place."""
         return self.remap(*self.mechanism.sanitize_many(lat, lon, rng=rng))
-
-    def sanitize(self, lat: float, lon: float, rng: RandomSource | None = None) -> tuple[float, float]:
-        """A remapped report for one place."""
-        lats, lons = self.sanitize_many(np.array([lat]), np.array([lon]), rng=rng)
-        return float(lats[0]), float(lons[0])
 
 
 def _mean_longitude(lon: FloatArray) -> float:

@@ -119,7 +119,7 @@ class Sampler:
     def expand(self, limit: int) -> bool:
         """Settle everything within `limit`; False when nothing is left beyond."""
         graph, end = self.part.graph, np.int64(kernels.UNREACHABLE - 1)
-        kernels.expand(graph.start, graph.index, graph.weight, self._unit, *self._space, limit, end, np.int64(2**62))
+        kernels.expand(*graph.rows, self._unit, *self._space, limit, end, np.int64(2**62))
         return bool(self._space[-1][kernels.LIVE])
 
 
@@ -158,11 +158,10 @@ class Line:
     def _to_first_frontier_at_once(self) -> None:
         """The same where all of the map is there: four times the rest is at most what is settled."""
         sampler, part = self._sampler, self._sampler.part
-        graph = part.graph
         self._frontier = int(
             kernels.to_first_frontier(
-                graph.start, graph.index, graph.weight, sampler._unit, *sampler._space,
-                part.measure, sampler._weights.table, *self._shells, self._total, STEP, _SHELLS,
+                *part.graph.rows, sampler._unit, *sampler._space, part.measure,
+                sampler._weights.table, *self._shells, self._total, STEP, _SHELLS,
             )
         )  # fmt: skip
         self._counted[0] = sampler._space[-1][kernels.SETTLED]
@@ -174,9 +173,8 @@ class Line:
             self._advance(times)
         dist, _, _, _, order, state = self._sampler._space
         vertices, part = order[: int(state[kernels.SETTLED])].astype(np.int64), self._sampler.part
-        shell, place = np.divmod(dist[vertices], self._period)
-        weight = self._sampler._weights.table[place] * np.exp2(-shell.astype(np.float64))
-        return vertices if part.numbers is None else part.numbers[vertices], part.measure[vertices] * weight
+        lengths = part.measure[vertices] * self._sampler._weights.at(dist[vertices])
+        return vertices if part.numbers is None else part.numbers[vertices], lengths
 
     def draw(self, rng: RandomSource) -> int:
         """One location, by its number in the map."""
@@ -232,9 +230,8 @@ class Line:
             self._make_room()
             part, blocks = sampler.part, self._blocks
             assert blocks is not None
-            graph = part.graph
             self._frontier, rest = map(int, kernels.advance_among_blocks(
-                graph.start, graph.index, graph.weight, sampler._unit, *sampler._space,
+                *part.graph.rows, sampler._unit, *sampler._space,
                 part.measure, sampler._weights.table, *self._shells, blocks.block, blocks.at, blocks.box, blocks.slope,
                 part.rim, self._left, self._seen, self._counted, self._frontier, STEP, self._last, times,
             ))  # fmt: skip

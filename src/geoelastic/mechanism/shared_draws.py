@@ -57,19 +57,11 @@ def groups_of(part: Part, weights: Weights, places: IntArray, rows: Sequence[Int
     """Groups of all `places` (of one part), those with many rows first as centres; rows[k]: rows of places[k]."""
     if len(places) == 1:  # there is nobody to share with, and nothing to compile
         return [Group(int(places[0]), [(int(places[0]), 0, rows[0])])]
-    graph = part.graph
     counts = np.array([len(mine) for mine in rows])
     order = np.argsort(-counts, kind="stable")
     own = int(np.count_nonzero(counts >= MANY))
-    centre, away = kernels.cover(
-        graph.start,
-        graph.index,
-        graph.weight,
-        graph.buckets,
-        part.locals(places[order]).astype(np.int32),
-        own,
-        radius(weights),
-    )
+    vertices = part.locals(places[order]).astype(np.int32)
+    centre, away = kernels.cover(*part.graph.rows, part.graph.buckets, vertices, own, radius(weights))
     groups: dict[int, Group] = {}
     for k, at, distance in zip(order.tolist(), centre.tolist(), away.tolist(), strict=True):
         group = groups.setdefault(at, Group(int(places[order[at]]), []))
@@ -129,13 +121,13 @@ class SharedSampler(Sampler):
     def _one(self, line: Line, x: int, away: int, ceil: int, rng: RandomSource) -> int:
         while True:
             z = line.throw(rng)
-            part, graph = self.part, self.part.graph
+            part = self.part
             if away == 0:
                 return part.number(z)
             near, frontier = line.distances
             most = int(near[z]) + away
             keep = threshold(self._weights, ceil, int(near[z]), most, rng)
             if keep >= most or kernels.within(
-                graph.start, graph.index, graph.weight, near, frontier, away, part.local(x), z, keep, *self._within
+                *part.graph.rows, near, frontier, away, part.local(x), z, keep, *self._within
             ):
                 return part.number(z)

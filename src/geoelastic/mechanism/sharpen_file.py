@@ -9,10 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..errors import FileError, InputError
-from ..metric import Metric
 from ..metric.sharpen import sharpen_kept
 from ..opening import load
 from ..store import require_writable
@@ -47,7 +44,7 @@ def sharpen_file(
     sharp.save(target)
     kept.unlink(missing_ok=True)
     assert sharp.relief is not None
-    places = _places(metric)
+    places = metric.people(_PLACES).places
     before, after = (
         float(mechanism.expected_errors(locations=places, workers=workers)["mean"].mean())
         for mechanism in (
@@ -60,11 +57,3 @@ def sharpen_file(
         "places": int(places.size), "error_before_m": before, "error_after_m": after,
         "seconds": round(time.perf_counter() - begun, 1),
     }  # fmt: skip
-
-
-def _places(metric: Metric) -> Any:
-    """Secrets outside fences drawn by their mass, always the same ones."""
-    free = np.flatnonzero(metric.secret & (metric.fence == 0))
-    ends = np.cumsum(metric.mass_units[free].astype(np.float64))
-    drawn = np.searchsorted(ends, (np.arange(_PLACES) + 0.5) / _PLACES * ends[-1])
-    return free[np.minimum(drawn, free.size - 1)].astype(np.int32)

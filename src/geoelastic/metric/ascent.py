@@ -77,7 +77,7 @@ def edge_limits(
             mine = lists.pop()
         except IndexError:
             mine = np.full(graph.index.size, kernels.STAYS, np.int32)
-        kernels.rise_limits(graph.start, graph.index, graph.weight, mass_units, graph.buckets, table, some, mine)
+        kernels.rise_limits(*graph.rows, mass_units, graph.buckets, table, some, mine)
         lists.append(mine)
 
     in_parts(limits, sources, workers=workers, bar=bar, done=done)

@@ -161,9 +161,8 @@ def make_plan(
     outside = np.where(fence_cells == 0, units, 0)
     _require_mass(int(outside.sum()), table, requirement, l_top)
     if layout == "adaptive":
-        bound = requirement.mass_at(max(l_from, DEFAULT_L_FROM)) or float(table[np.argmax(table > 0)]) * MASS_UNIT
-        leaf_units = int(bound * LEAF_SHARE * 2.0**MASS_BITS)
-        locations = adaptive(grid, units, max_mass_units=leaf_units, max_size=MAX_LEAF_CELLS, separate=fence_cells)
+        most = most_of_leaf(requirement, l_from, table)
+        locations = adaptive(grid, units, max_mass_units=most, max_size=MAX_LEAF_CELLS, separate=fence_cells)
     else:
         locations = uniform(grid)
     secret = locations.inside(frame_cells)
@@ -171,6 +170,12 @@ def make_plan(
     if not np.any(secret & (fence == 0)):
         raise InputError("the map has no location outside its frame and fences: use more cells or a smaller frame")
     return BuildPlan(locations, locations.sum_over(units), outside, fence, secret, table)
+
+
+def most_of_leaf(requirement: Requirement, l_from: float, table: IntArray) -> int:
+    """The most mass units that a location of several cells may have."""
+    bound = requirement.mass_at(max(l_from, DEFAULT_L_FROM)) or float(table[np.argmax(table > 0)]) * MASS_UNIT
+    return int(bound * LEAF_SHARE * 2.0**MASS_BITS)
 
 
 def _frame_cells(grid: Grid, frame: float) -> int:

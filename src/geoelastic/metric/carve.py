@@ -102,19 +102,13 @@ def _near(metric: Metric, changed: npt.NDArray[Any]) -> BoolArray:
     near[changed] = True
     start, index = metric.locations.touching()
     for _ in range(3):
-        rows = np.flatnonzero(near)
-        for i in rows:
-            near[index[start[i] : start[i + 1]]] = True
+        near[index[np.repeat(near, np.diff(start))]] = True
     return near
 
 
 def _affected(metric: Metric, near: BoolArray) -> BoolArray:
     """Locations whose ball up to l_top may have met what is `near` a change."""
-    graph = metric.graph
-    seeds = np.flatnonzero(near).astype(np.int32)
-    dist = kernels.distances_from_any(
-        graph.start, graph.index, graph.weight, graph.buckets, seeds, level_to_units(metric.l_top)
-    )
+    dist = metric.graph.distances_from_any(np.flatnonzero(near), level_to_units(metric.l_top))
     return np.asarray(dist != UNREACHABLE)
 
 

@@ -125,9 +125,7 @@ def _ratios(
     kind = kernels.lane_kind(table.size)
 
     def least(some: IndexArray) -> FloatArray:
-        ratios: FloatArray = kernels.ratios(
-            graph.start, graph.index, graph.weight, mass_units, graph.buckets, table, some, kind
-        )
+        ratios: FloatArray = kernels.ratios(*graph.rows, mass_units, graph.buckets, table, some, kind)
         return ratios
 
     return np.concatenate(in_parts(least, part, workers=workers, bar=bar, done=done))
@@ -141,9 +139,7 @@ def _shrink_factors(
     least, turn = np.ones(graph.n), Lock()
 
     def shrink(some: IndexArray) -> BoolArray:
-        factor, short = kernels.shrink_factors(
-            graph.start, graph.index, graph.weight, mass_units, graph.buckets, table, some, SHRINK, kind
-        )
+        factor, short = kernels.shrink_factors(*graph.rows, mass_units, graph.buckets, table, some, SHRINK, kind)
         with turn:  # at once: kept until the end, one array a part would be gigabytes on a large map
             np.minimum(least, factor, out=least)
         fell_short: BoolArray = short

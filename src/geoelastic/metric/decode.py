@@ -216,8 +216,5 @@ def conformal_within(neighbours: tuple[IntArray, Any, Any], scale: IntArray, ris
 def require_spread(graph: Graph) -> None:
     """Refuse a graph with a location farther than `SPREAD` from the first one of its connected part."""
     _, first = np.unique(graph.components, return_index=True)
-    away = kernels.distances_from_any(
-        graph.start, graph.index, graph.weight, graph.buckets, first.astype(np.int32), SPREAD
-    )
-    if np.any(away == UNREACHABLE):
+    if np.any(graph.distances_from_any(first, SPREAD) == UNREACHABLE):
         raise FileError(f"every location must be within {SPREAD} level units of the first that it can reach")

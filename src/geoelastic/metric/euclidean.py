@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,8 +12,9 @@ from ..errors import InputError, require_positive
 from ..levels import LEVEL_UNIT, UNREACHABLE, level_to_units, mass_to_units
 from ..locations import uniform
 from ..mass import Mass
+from .build import _frame_cells
 from .graph import Graph
-from .metric import Metric
+from .metric import Metric, require_location
 
 #: A complete graph of more locations than this is not written out.
 _MOST_EDGES_OF = 4096
@@ -36,8 +36,7 @@ class EuclideanMetric(Metric):
         return False
 
     def distance_units_from(self, i: int, limit: float | None = None) -> IndexArray:
-        i = self._checked(i)
-        apart = np.hypot(*(self.xy - self.xy[i]).T)
+        apart = np.hypot(*(self.xy - self.xy[require_location(i, self.n)]).T)
         slower = self.epsilon / LEVEL_UNIT - 1 / self.grid.cell_m
         units = np.ceil(slower * apart - 1e-9).astype(np.int64)
         beyond = UNREACHABLE - 1 if limit is None else level_to_units(limit)
@@ -60,12 +59,11 @@ def euclidean_metric(mass: Mass, *, epsilon: float, frame: float = 0.0) -> Eucli
         raise InputError(
             f"'epsilon' must be larger on cells of {mass.grid.cell_m:g} m: neighbours would be at distance 0"
         )
-    if not 0 <= frame < 0.5:
-        raise InputError(f"'frame' must be in [0, 0.5), a part of the map's side, got {frame!r}")
+    frame_cells = _frame_cells(mass.grid, frame)
     locations = uniform(mass.grid)
     nothing = np.zeros(0, np.int32)
     return EuclideanMetric(
         locations, mass_to_units(mass.cells).ravel(), Graph.from_edges(locations.n, nothing, nothing, nothing),
-        np.zeros(locations.n, np.int32), "euclidean", frame_cells=math.ceil(frame * min(mass.grid.shape)),
+        np.zeros(locations.n, np.int32), "euclidean", frame_cells=frame_cells,
         l_top=1.0, info=dict(mass.info), epsilon=epsilon,
     )  # fmt: skip

@@ -113,14 +113,6 @@ def _whole_box(locations: Locations, box: tuple[int, int, int, int]) -> tuple[in
         step = widest
 
 
-def _part_grid(grid: Grid, box: tuple[int, int, int, int]) -> Grid:
-    row, col, row_end, col_end = box
-    east = grid.area.east_m + ((col + col_end) - grid.cols) / 2 * grid.cell_m
-    north = grid.area.north_m + ((row + row_end) - grid.rows) / 2 * grid.cell_m
-    size = (col_end - col) * grid.cell_m, (row_end - row) * grid.cell_m
-    return Grid(Area(grid.area.lat, grid.area.lon, *size, east, north), grid.cell_m, row_end - row, col_end - col)
-
-
 def _context(metric: AnyMetric, cut: Metric) -> Context | None:
     """What lies in the box of the cut of what is drawn with the map."""
     if metric.context is None:
@@ -138,7 +130,7 @@ def _numbers(metric: Metric, cut: Metric, box: tuple[int, int, int, int]) -> npt
 
 
 def _cut(metric: Metric, box: tuple[int, int, int, int]) -> Metric:
-    locations, kept = metric.locations.cut(_part_grid(metric.grid, box), box[0], box[1])
+    locations, kept = metric.locations.cut(metric.grid.part(*box), box[0], box[1])
     fence = _renumbered(metric.fence[kept])
     scale = place = rise = None
     if metric.scale is not None:

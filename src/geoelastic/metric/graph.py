@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from .. import _kernels as kernels
 from ..arrays import IndexArray, IntArray, Locked
+from ..levels import UNREACHABLE
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +39,11 @@ class Graph(Locked):
         """A power of two larger than every weight."""
         return 1 << int(self.weight.max(initial=0)).bit_length()
 
+    @property
+    def rows(self) -> tuple[IntArray, IndexArray, IndexArray]:
+        """(start, index, weight), as kernels take them."""
+        return self.start, self.index, self.weight
+
     def edges(self) -> tuple[IndexArray, IndexArray, IndexArray]:
         """(i, j, weight) with i < j, each undirected edge once."""
         tail = np.repeat(np.arange(self.n, dtype=np.int32), np.diff(self.start))
@@ -55,7 +61,11 @@ class Graph(Locked):
 
     def distances(self, source: int, limit: int) -> IndexArray:
         """Level units from a vertex to all others; UNREACHABLE beyond `limit`."""
-        dist: IndexArray = kernels.distances(self.start, self.index, self.weight, self.buckets, source, limit)
+        return self.distances_from_any(np.array([source], np.int32), limit)
+
+    def distances_from_any(self, sources: npt.NDArray[np.integer], limit: int = UNREACHABLE - 1) -> IndexArray:
+        """Level units from the nearest of several vertices to all others; UNREACHABLE beyond `limit`."""
+        dist: IndexArray = kernels.distances_from_any(*self.rows, self.buckets, sources.astype(np.int32), limit)
         return dist
 
     @cached_property

@@ -27,8 +27,23 @@ if TYPE_CHECKING:
     from .relief import Relief
 
 
+class OfPlaces:
+    """What is asked about one place, and answered alike by a metric in memory and one in tiles."""
+
+    def is_secret(self: AnyMetric, i: int) -> bool:
+        """False in the frame, which may be reported but not be a secret."""
+        return bool(self.secrets_at(require_location(i, self.n)))
+
+    def locate_secret(self: AnyMetric, lat: float, lon: float) -> int:
+        """The location of a place that is to be hidden; `FrameError` in the frame."""
+        i = self.locate(lat, lon)
+        if not self.is_secret(i):
+            raise FrameError(frame_message(self))
+        return i
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Metric(Locked, Shown):
+class Metric(Locked, Shown, OfPlaces):
     """A metric over locations.
 
     `fence`: 0 outside, k inside fence k; inside a fence all distances are 0, across it they are infinite. `scale`:
@@ -101,10 +116,6 @@ class Metric(Locked, Shown):
         """Whether all of it is in memory, so that looking at every location costs nothing more."""
         return True
 
-    def is_secret(self, i: int) -> bool:
-        """False in the frame, which may be reported but not be a secret."""
-        return bool(self.secret[self._checked(i)])
-
     def people(self, many: int) -> People:
         """Where people are, in so many places."""
         return People.of(self.mass_units, self.secret, self.fence > 0, many)
@@ -132,7 +143,7 @@ class Metric(Locked, Shown):
 
     def distance_units_from(self, i: int, limit: float | None = None) -> IndexArray:
         """The same in whole units; `UNREACHABLE` in place of infinite."""
-        i = self._checked(i)
+        i = require_location(i, self.n)
         if self.fence[i] > 0:
             return np.where(self.fence == self.fence[i], 0, UNREACHABLE).astype(np.int32)
         return self.graph.distances(i, UNREACHABLE - 1 if limit is None else level_to_units(limit))
@@ -145,16 +156,9 @@ class Metric(Locked, Shown):
         """The location of a place; `OutsideError` if the map does not hold it."""
         return int(self.locations.owner[self.grid.locate(lat, lon)])
 
-    def locate_secret(self, lat: float, lon: float) -> int:
-        """The location of a place that is to be hidden; `FrameError` in the frame."""
-        i = self.locate(lat, lon)
-        if not self.secret[i]:
-            raise FrameError(frame_message(self))
-        return i
-
     def latlon(self, i: int) -> tuple[float, float]:
         """The centre of a location."""
-        lat, lon = self.grid.area.to_latlon(*self.xy[self._checked(i)])
+        lat, lon = self.grid.area.to_latlon(*self.xy[require_location(i, self.n)])
         return float(lat), float(lon)
 
     def near(self, area: Area) -> tuple[Metric, tuple[int, int]]:
@@ -233,9 +237,6 @@ class Metric(Locked, Shown):
         from ..context.context_from_osm import read_context
 
         return replace(self, context=read_context(os.fspath(path), self.grid.covered, self.grid.cell_m))
-
-    def _checked(self, i: int) -> int:
-        return require_location(i, self.n)
 
 
 def require_location(i: int, n: int) -> int:

@@ -165,8 +165,8 @@ def _one_pass(
     graph, cap = state.graph, state.cap
     results = in_parts(
         lambda part: kernels.paper_pass(
-            graph.start, graph.index, graph.weight, mass_units, buckets, table, part, state.level, state.pointer,
-            cap, literal, locations.owner, locations.row, locations.col, locations.size, fence, *rings,
+            *graph.rows, mass_units, buckets, table, part, state.level, state.pointer, cap, literal,
+            locations.owner, locations.row, locations.col, locations.size, fence, *rings,
         ),
         left,
         workers=workers,
@@ -175,6 +175,6 @@ def _one_pass(
     levels = np.concatenate([level.ravel() for _, level in results])
     keep = tips >= 0
     tails = np.repeat(left, cap)[keep]
-    state.graph = Graph(*kernels.merge_edges(graph.start, graph.index, graph.weight, tails, tips[keep], levels[keep]))
+    state.graph = Graph(*kernels.merge_edges(*graph.rows, tails, tips[keep], levels[keep]))
     state.passes += 1
     return int(np.count_nonzero(keep)) + int(np.count_nonzero(state.level[left] >= table.size))

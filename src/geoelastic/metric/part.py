@@ -19,10 +19,8 @@ from typing import Protocol
 
 import numpy as np
 
-from .. import _kernels as kernels
 from ..arrays import BoolArray, FloatArray, IndexArray, IntArray
 from ..errors import InputError
-from ..levels import UNREACHABLE
 from .graph import Graph
 from .measures import measure_digest
 
@@ -52,7 +50,9 @@ class Part:
     @cached_property
     def reach(self) -> IndexArray | None:
         """The distance of each location to the nearest of the rim; None without one."""
-        return None if self.rim is None or not self.rim.any() else distances_to(self.graph, self.rim)
+        if self.rim is None or not self.rim.any():
+            return None
+        return self.graph.distances_from_any(np.flatnonzero(self.rim))
 
     def local(self, number: int) -> int:
         """Where a location of the map stands here."""
@@ -132,12 +132,3 @@ def require_reach(measure: int) -> int:
             "nothing that can be reached from this location may be reported: 'output' or 'never' rule it out"
         )
     return measure
-
-
-def distances_to(graph: Graph, chosen: BoolArray) -> IndexArray:
-    """The distance of each location to the nearest of those that are chosen."""
-    sources = np.flatnonzero(chosen).astype(np.int32)
-    dist: IndexArray = kernels.distances_from_any(
-        graph.start, graph.index, graph.weight, graph.buckets, sources, np.int64(UNREACHABLE - 1)
-    )
-    return dist

@@ -40,8 +40,7 @@ class Relief(Locked):
     @staticmethod
     def key(metric: Metric) -> str:
         """A digest of all that the heights depend on: graph, masses and fences."""
-        graph = metric.graph
-        return digest(graph.start, graph.index, graph.weight, metric.mass_units, metric.fence)
+        return digest(*metric.graph.rows, metric.mass_units, metric.fence)
 
     @property
     def digest(self) -> str:

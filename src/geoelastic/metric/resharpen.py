@@ -18,7 +18,6 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from .. import _kernels as kernels
 from ..arrays import BoolArray, FloatArray, IntArray
 from ..levels import LEVEL_BITS
 from ..progress import Bar, progress_bar
@@ -101,9 +100,7 @@ def _touched(after: Metric, before: Metric, origin: IntArray) -> IntArray:
 def _away(graph: Graph, seeds: npt.NDArray[np.integer], levels: float) -> FloatArray:
     """Distance in levels from the nearest of the seeds; `levels` where it is more than that."""
     limit = int(levels * 2**LEVEL_BITS)
-    seeds = seeds.astype(np.int32)
-    dist = kernels.distances_from_any(graph.start, graph.index, graph.weight, graph.buckets, seeds, limit)
-    away: FloatArray = np.minimum(dist, limit) / 2.0**LEVEL_BITS
+    away: FloatArray = np.minimum(graph.distances_from_any(seeds, limit), limit) / 2.0**LEVEL_BITS
     return away
 
 

@@ -110,15 +110,18 @@ def sharpen_kept(
 
 
 def sharpened(
-    metric: Metric, *, output: str = "mass", near: npt.ArrayLike | None = None, workers: int | None = None,
-    progress: bool = False,
+    metric: Metric, *, output: str = "mass", near: npt.ArrayLike | None = None, kept: Path | None = None,
+    workers: int | None = None, progress: bool = False,
 ) -> Metric:  # fmt: skip
     """The metric sharpened, for those who make one; should the heights not settle it stays as it is, and says so.
 
-    `near`: heights of a map that was much like this one, a pass or two from those that this one needs.
+    `near`: heights of a map that was much like this one, a pass or two from those that this one needs. `kept`: where to
+    keep heights after each pass (`sharpen_kept`).
     """
     begin = None if near is None else Heights(np.asarray(near, np.float64), len(SEARCH) - AGAIN)
     try:
+        if kept is not None:
+            return sharpen_kept(metric, kept, output=output, workers=workers, progress=progress)
         return sharpen(metric, output=output, workers=workers, progress=progress, begin=begin)
     except CheckError as error:
         warnings.warn(f"not sharpened: {error}", stacklevel=3)

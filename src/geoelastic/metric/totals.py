@@ -70,9 +70,7 @@ class Totals:
 def weight_table() -> FloatArray:
     """w(d) / w(0) of all of each distance, exactly: whole numbers below 2^32 by powers of two."""
     weights = make_weights(WHOLE)
-    shell, place = np.divmod(np.arange(_SPAN), weights.period)
-    table: FloatArray = weights.table[place] / float(weights.table[0]) * np.exp2(-shell.astype(np.float64))
-    return read_only(table)
+    return read_only(weights.at(np.arange(_SPAN)) / float(weights.table[0]))
 
 
 def totals_within(
@@ -82,9 +80,7 @@ def totals_within(
     """Normalisers at `sources` by searches up to `bound` levels; with `tail`, bounded above as well."""
     units, table = int(bound * 2**LEVEL_BITS), weight_table()
     parts = in_parts(
-        lambda some: kernels.near_totals(
-            graph.start, graph.index, graph.weight, graph.buckets, measure, table, units, some, tail
-        ),
+        lambda some: kernels.near_totals(*graph.rows, graph.buckets, measure, table, units, some, tail),
         sources, workers=workers, bar=bar,
     )  # fmt: skip
     near, within, most = np.zeros((3, graph.n))

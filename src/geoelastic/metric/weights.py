@@ -20,8 +20,9 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
-from ..arrays import IntArray, read_only
+from ..arrays import FloatArray, IntArray, read_only
 from ..levels import LEVEL_BITS
 
 #: exp(-d/2): half of the level pays for the distance to the report, half for the normaliser that differs from place
@@ -52,6 +53,11 @@ class Weights:
     def count_above(self, value: int) -> int:
         """How many weights of the table are above `value`."""
         return self.period - int(np.searchsorted(self.table[::-1], value, side="right"))
+
+    def at(self, units: npt.NDArray[np.integer]) -> FloatArray:
+        """w(D) of each distance, in doubles, which hold them exactly."""
+        shell, place = np.divmod(units, self.period)
+        return np.asarray(self.table[place] * np.exp2(-shell.astype(np.float64)), np.float64)
 
     def exact(self, units: int) -> Fraction:
         """w(D) as a fraction."""

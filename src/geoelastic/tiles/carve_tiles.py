@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 
-from .. import _kernels as kernels
 from ..arrays import BoolArray, IntArray
 from ..errors import FileError, InputError
 from ..fences import read_fences, shape_cells
@@ -152,9 +151,7 @@ def _wide_enough(metric: TiledMetric, part: Metric, region: CarvedRegion) -> boo
     if part.fence[near].any():  # other fences have no edges: what touches them stands in for them
         near[np.isin(part.fence, np.unique(part.fence[near & (part.fence > 0)]))] = True
         near[index[np.repeat(near, np.diff(start))]] = True
-    graph, limit = part.graph, 3 * level_to_units(metric.l_top) + 1
-    seeds = np.flatnonzero(near).astype(np.int32)
-    away = kernels.distances_from_any(graph.start, graph.index, graph.weight, graph.buckets, seeds, limit)
+    away = part.graph.distances_from_any(np.flatnonzero(near), 3 * level_to_units(metric.l_top) + 1)
     return not np.any(away[rim] != UNREACHABLE)
 
 

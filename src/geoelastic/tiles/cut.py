@@ -31,7 +31,7 @@ def cut_part(metric: TiledMetric, box: Box) -> Metric:
     scale, whole_place = columns["scale"][kept], place_of(columns)
     fence = np.ascontiguousarray(window.fence[kept])
     place = None if whole_place is None else np.ascontiguousarray(whole_place[kept])
-    neighbours, rise = neighbours_between(leaves, fence, place), metric.rise(window)
+    neighbours, rise = neighbours_between(leaves, fence, place), window.rise
     if rise is not None:
         rise = carry_rise(rise, window.neighbours, neighbours, kept)
     relief = None

@@ -116,12 +116,11 @@ def _edge_rises(
 ) -> dict[int, ByteArray]:
     """The factors of the edges of a region's tiles: as carved, or, towards tiles beyond, as before."""
     wide, tiling = draft.tiling.whole_tiles(box, 1), draft.tiling
-    (old, _), (new, _) = before.window(wide), draft.window(wide)
-    old_rise = before.rise(old)
-    assert old_rise is not None
+    (old, _), (new, _) = before.window(wide), draft.window(wide, rises=False)
+    assert old.rise is not None
     assert carved.rise is not None
     origin = _same_in(old.locations, new.locations, 0, 0)
-    rise = carry_rise(old_rise, old.neighbours, new.neighbours, origin)
+    rise = carry_rise(old.rise, old.neighbours, new.neighbours, origin)
     there = _same_in(carved.locations, new.locations, box.row - wide.row, box.col - wide.col)
     rise = carry_rise(carved.rise, carved.locations.neighbours(carved.fence), new.neighbours, there, rise)
     start, index, _ = new.neighbours

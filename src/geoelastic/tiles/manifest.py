@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from ..levels import units_to_level
 from ..store.digest import Digest
-from .parts import BLOCK_CELLS, half_cells, measure_units, tile_weights
+from .parts import BLOCK_CELLS, PLACE_UNIT, measure_units, tile_weights
 from .store import TileStore
 from .tiling import TilePlan
-from .window import fence_of, later_arcs, place_of, tile_leaves
+from .window import centre_or_place, fence_of, later_arcs, tile_leaves
 
 if TYPE_CHECKING:
     from .build_tiles import Run
@@ -98,7 +98,7 @@ def blocks_told(store: TileStore, plan: TilePlan, tiles: list[dict[str, Any]]) -
         columns = store.read_table(listed["tile"])[0]
         leaves = tile_leaves(store, plan.tiling, tile, listed["tile"], columns["exponent"])
         where = leaves[:, 0] // BLOCK_CELLS, leaves[:, 1] // BLOCK_CELLS
-        for axis, value in enumerate(half_cells(leaves, place_of(columns))):
+        for axis, value in enumerate(centre_or_place(leaves, columns).T[::-1] / PLACE_UNIT):
             np.minimum.at(low[axis], where, value)
             np.maximum.at(high[axis], where, value)
     edges = np.floor(low[0]), np.ceil(high[0]), np.floor(low[1]), np.ceil(high[1])

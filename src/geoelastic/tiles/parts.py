@@ -26,7 +26,7 @@ from ..metric.measures import measure_digest
 from ..metric.part import Blocks, Part
 from ..metric.relief import SLACK_BITS, SLACK_UNITS
 from .store import Columns
-from .window import fence_of, misfit, place_of
+from .window import centre_or_place, fence_of, misfit, tiles_around
 
 if TYPE_CHECKING:
     from .tiled_metric import TiledMetric
@@ -43,7 +43,7 @@ _USUAL_LEVELS, _WIDER = 12.0, 1.5
 #: Parts, and tiles, that are kept at hand.
 _KEPT, _TILES_KEPT = 6, 64
 #: Units of a place in a half cell; level units a half cell in one of a scale.
-_UNIT, _SCALE_UNIT = 1 << kernels.LENGTH_BITS, 2.0**-kernels.SCALE_BITS
+PLACE_UNIT, _SCALE_UNIT = 1 << kernels.LENGTH_BITS, 2.0**-kernels.SCALE_BITS
 #: Cells of a location by its exponent.
 _AREA: FloatArray = np.asarray(4.0 ** np.arange(256), np.float64)
 
@@ -62,14 +62,6 @@ def measure_units(columns: Columns, output: str, densest: float, total: float, n
     weights = tile_weights(columns, output, densest)
     units = np.clip(np.floor(weights * ((_MEASURE_TOTAL - n) / total)), 1, _MEASURE_TOTAL).astype(np.int64)
     return np.where(weights > 0, units, 0)
-
-
-def half_cells(leaves: IndexArray, place: IndexArray | None) -> tuple[FloatArray, FloatArray]:
-    """(y, x) of locations (row, column, size) in half cells: of their centres, or of their places if there are any."""
-    if place is not None:
-        return np.asarray(place[:, 1] / _UNIT, np.float64), np.asarray(place[:, 0] / _UNIT, np.float64)
-    row, col, size = leaves.astype(np.float64).T
-    return 2 * row + size, 2 * col + size
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,9 +239,6 @@ class TiledParts:
     ) -> tuple[Graph, BoolArray]:
         """The graph that reports go by, and its rim."""
         metric, store = self._metric, self._metric.store
-        rank = {tile: k for k, tile in enumerate(chosen)}
-        slots = np.array([metric.tiling.around(tile) for tile in chosen], np.int64)
-        around = np.array([[rank.get(other, -1) for other in row] for row in slots.tolist()], np.int64)
         tables = {
             kind: [store.read_table(metric.content["tiles"][tile][kind])[0] for tile in chosen]
             for kind in metric.kinds(heights=self._sharp)
@@ -260,17 +249,17 @@ class TiledParts:
 
         height = joined("heights", "height", np.int32)
         scale = joined("tile", "scale", np.int32)
-        if height.size not in (0, scale.size):
+        rise = joined("rises", "rise", np.uint8)
+        if height.size != (scale.size if self._sharp else 0):
             raise misfit(store)
         place = np.full(inside.size, -1, np.int32)
         place[inside] = np.arange(int(np.count_nonzero(inside)), dtype=np.int32)
         start, index, weight, rim, arcs, slope, longest = kernels.join_tiles(
-            offset, around, np.sign(slots - np.array(chosen)[:, None]).astype(np.int8),
-            joined("edges", "slot", np.uint8), joined("edges", "step", np.int32), joined("rises", "rise", np.uint8),
-            place, np.concatenate([tile.fence for tile in tiles]) > 0, np.concatenate([tile.place for tile in tiles]),
-            scale, height, SLACK_BITS, SLACK_UNITS,
+            offset, *tiles_around(metric.tiling, chosen), joined("edges", "slot", np.uint8),
+            joined("edges", "step", np.int32), rise, place, np.concatenate([tile.fence for tile in tiles]) > 0,
+            np.concatenate([tile.place for tile in tiles]), scale, height, SLACK_BITS, SLACK_UNITS,
         )  # fmt: skip
-        if arcs < 0 or slope < self._slope:
+        if arcs < 0 or slope < self._slope or (metric.plan.ascent and arcs > 0 and rise.size == 0):
             raise misfit(store)
         if longest > WEIGHT:
             raise FileError(
@@ -291,19 +280,17 @@ class TiledParts:
     def _checked(self, number: int) -> _CheckedTile:
         metric = self._metric
         leaves, columns = metric.leaves_of(number), metric.columns_of(number)
-        fence, place = fence_of(columns), place_of(columns)
+        fence, place = fence_of(columns), centre_or_place(leaves, columns)
         measure = self._measure_of(columns)
         measure[fence > 0] = 0  # no search comes there
         block = (leaves[:, 0] // BLOCK_CELLS * self._units.shape[1] + leaves[:, 1] // BLOCK_CELLS).astype(np.int32)
         held, units = np.bincount(block), self._units.ravel()  # all of each: a block lies in one tile
         told = np.where(held > 0, units[: held.size], 0)
-        y, x = half_cells(leaves, place)
+        x, y = place.T / PLACE_UNIT
         low_y, high_y, low_x, high_x = self._boxes[block].T
         inside = (low_y <= y) & (y <= high_y) & (low_x <= x) & (x <= high_x)
         if not inside.all() or np.any(np.bincount(block, weights=measure) != told):
             raise misfit(metric.store)
-        if place is None:
-            place = ((2 * leaves[:, 1::-1] + leaves[:, 2:]) << kernels.LENGTH_BITS).astype(np.int32)
         return _CheckedTile(leaves, fence, measure, block, np.stack([y, x]), place)
 
 

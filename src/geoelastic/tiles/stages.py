@@ -43,10 +43,8 @@ from .window import (
     box_grid,
     later_arcs,
     pack_rows,
-    place_of,
     read_cells,
     read_columns,
-    read_rises,
     read_scales,
     read_window,
     slopes,
@@ -135,8 +133,9 @@ def redraw(spec: Spec) -> dict[str, Any]:
 def _window(spec: Spec, store: TileStore, plan: TilePlan, tile: int) -> Window:
     """A tile's window, with lengths on the cartogram if there is one."""
     box = plan.tiling.window(tile, spec["margin_cells"])
-    window = read_window(store, plan, box, plan.tiling.meeting(box), spec["layout"], spec["edges"])
-    return between(window, place_of(read_columns(store, window, spec["place"]))) if plan.redrawn else window
+    tiles = plan.tiling.meeting(box)
+    window = read_window(store, plan, box, tiles, spec["layout"], spec["edges"], spec.get("rises"))
+    return between(store, window, spec["place"]) if plan.redrawn else window
 
 
 def solve(spec: Spec) -> dict[str, Any]:
@@ -167,12 +166,8 @@ def solve(spec: Spec) -> dict[str, Any]:
 
 
 def _met(window: Window, graph: Graph, plan: TilePlan, sources: IndexArray, tile: int) -> ByteArray:
-    flag = np.where(window.tile != tile, BEYOND_TILE, 0).astype(np.uint8) | np.where(window.rim, AT_RIM, 0).astype(
-        np.uint8
-    )
-    met: ByteArray = kernels.met_flags(
-        graph.start, graph.index, graph.weight, window.mass_units, graph.buckets, plan.table, sources, flag
-    )
+    flag = (np.where(window.tile != tile, BEYOND_TILE, 0) | np.where(window.rim, AT_RIM, 0)).astype(np.uint8)
+    met: ByteArray = kernels.met_flags(*graph.rows, window.mass_units, graph.buckets, plan.table, sources, flag)
     return met
 
 
@@ -198,8 +193,11 @@ def check(spec: Spec) -> dict[str, Any]:
     """Verify every secret of the tile in its window by the verifier's own search, and write the tile."""
     store, plan, tile = _open(spec)
     window = _window(spec, store, plan, tile)
-    scale, rise = _final(spec, store, plan, window)
-    graph = conformal_graph(window.neighbours, scale, rise)
+    if plan.ascent:
+        scale = read_columns(store, window, spec["raised"])["scale"]
+    else:
+        scale = read_scales(store, window, spec["solved"], spec["patches"])
+    graph = conformal_graph(window.neighbours, scale, window.rise)
     rows = window.rows_of(tile)
     sources = rows[window.secret(plan)[rows]]
     lowest = max(int(np.argmax(plan.table > 0)), (plan.table.size - 1) // 5)
@@ -231,15 +229,6 @@ def check(spec: Spec) -> dict[str, Any]:
     store.write_table(spec["tile_output"], columns, {})
     store.write_table(spec["output"], {"level": level}, summary)
     return summary
-
-
-def _final(spec: Spec, store: TileStore, plan: TilePlan, window: Window) -> tuple[IndexArray, ByteArray | None]:
-    """Scales and factors of edges as they will be used."""
-    if not plan.ascent:
-        return read_scales(store, window, spec["solved"], spec["patches"]), None
-    return read_columns(store, window, spec["raised"])["scale"], read_rises(
-        store, plan, window, spec["edges"], spec["rises"]
-    )
 
 
 def pace_of(window: Window, graph: Graph, rows: IndexArray) -> float:

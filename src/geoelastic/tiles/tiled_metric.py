@@ -18,13 +18,13 @@ import numpy.typing as npt
 
 from .. import _kernels as kernels
 from ..area import Area
-from ..arrays import BoolArray, ByteArray, IndexArray, IntArray
+from ..arrays import BoolArray, IndexArray, IntArray
 from ..context import Context
-from ..errors import FrameError, InputError
+from ..errors import InputError
 from ..levels import units_to_mass
 from ..mass import Mass
 from ..metric.measures import measure_digest, output_measure
-from ..metric.metric import Metric, People, frame_message, require_location
+from ..metric.metric import Metric, OfPlaces, People, require_location
 from ..metric.part import Parts
 from ..metric.relief import Relief
 from ..shown import Shown
@@ -37,12 +37,9 @@ from .whole_graph import whole_metric
 from .whole_map import AllOfIt
 from .window import (
     Window,
-    between,
     fence_of,
     misfit,
-    place_of,
     read_columns,
-    read_rises,
     read_window,
     tile_leaves,
 )
@@ -73,7 +70,7 @@ class TiledRelief:
     certificate: dict[str, Any] = field(default_factory=dict)
 
 
-class TiledMetric(AllOfIt, Shown):
+class TiledMetric(AllOfIt, OfPlaces, Shown):
     """A metric in tiles; see the module. `opened`: the tiles whose locations have been read so far."""
 
     method, by_paths, framed, at_hand = "conformal", True, None, False
@@ -132,13 +129,6 @@ class TiledMetric(AllOfIt, Shown):
         row, col = self.grid.locate(lat, lon)
         return int(self.at_cells([row], [col])[0][0])
 
-    def locate_secret(self, lat: float, lon: float) -> int:
-        """The location of a place that is to be hidden; `FrameError` in the frame."""
-        i = self.locate(lat, lon)
-        if not self.is_secret(i):
-            raise FrameError(frame_message(self))
-        return i
-
     def at_cells(self, row: npt.ArrayLike, col: npt.ArrayLike) -> tuple[IntArray, BoolArray]:
         """The location of each cell, and whether it may be a secret."""
         rows, cols = np.asarray(row, np.int64), np.asarray(col, np.int64)
@@ -170,10 +160,6 @@ class TiledMetric(AllOfIt, Shown):
         margin, (row, col, size) = self.frame_cells, self.leaves(indices)
         low = (margin <= row) & (margin <= col)
         return low & (row + size <= self.grid.rows - margin) & (col + size <= self.grid.cols - margin)
-
-    def is_secret(self, i: int) -> bool:
-        """False in the frame, which may be reported but not be a secret."""
-        return bool(self.secrets_at(require_location(i, self.n)))
 
     def latlon(self, i: int) -> tuple[float, float]:
         """The centre of a location."""
@@ -255,26 +241,24 @@ class TiledMetric(AllOfIt, Shown):
         """Read all that some tiles have."""
         self.store.fetch([self.content["tiles"][tile][kind] for kind in self.kinds(heights=True) for tile in tiles])
 
-    def window(self, box: Box) -> tuple[Window, Columns]:
-        """The locations of a box (cut at multiples of 64 cells) with their neighbours, and their columns."""
+    def window(self, box: Box, *, rises: bool = True) -> tuple[Window, Columns]:
+        """The locations of a box (cut at multiples of 64 cells) with their neighbours, and their columns; without the
+        factors of edges where `rises` is False."""
         chosen = self.tiling.meeting(box)
         self.fetch(chosen)
         for tile in chosen:
             self._open(tile)
-        listed = self.content["tiles"]
-        layout, links = ({tile: listed[tile][kind] for tile in chosen} for kind in ("tile", "edges"))
-        window = read_window(self.store, self.plan, box, chosen, layout, links)
-        columns = read_columns(self.store, window, layout)
-        return between(window, place_of(columns)), columns
+        files, own = self.files("tile"), self._rises if rises else None
+        window = read_window(self.store, self.plan, box, chosen, files, self.files("edges"), own)
+        return window, read_columns(self.store, window, files)
 
     def files(self, kind: str) -> dict[int, str]:
         """The files of a kind by tile: "tile", "edges", "rises" or "heights"."""
         return {number: tile[kind] for number, tile in enumerate(self.content["tiles"])}
 
-    def rise(self, window: Window) -> ByteArray | None:
-        """The factors of a window's edges, in the order of its rows; None if edges have none of their own."""
-        rises = self.files("rises") if self.plan.ascent else None
-        return read_rises(self.store, self.plan, window, self.files("edges"), rises)
+    @property
+    def _rises(self) -> dict[int, str] | None:
+        return self.files("rises") if self.plan.ascent else None
 
     def height(self, window: Window) -> IndexArray:
         """The heights of a window's locations, of a map that is sharpened."""
@@ -309,9 +293,7 @@ class TiledMetric(AllOfIt, Shown):
         self.fetch(tiles)
         for tile in tiles:
             self._open(tile)
-        window, metric = whole_metric(
-            self.store, self.plan, tiles, edges, self.files("rises") if self.plan.ascent else None
-        )
+        window, metric = whole_metric(self.store, self.plan, tiles, edges, self._rises)
         # keyed reports and ledgers go by the name, which must be that of no other map
         found = metric.identity, int(metric.secret.sum()), int((metric.secret & (metric.fence == 0)).sum())
         if found != (self.identity, self.totals["secrets"], self.certificate["secret_outside_fences"]):

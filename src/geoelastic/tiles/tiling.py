@@ -19,16 +19,13 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from ..area import Area
 from ..arrays import IntArray
 from ..errors import InputError
-from ..levels import MASS_BITS, MASS_UNIT
 from ..locations import Grid
 from ..mass import Requirement, requirement_from_dict
 from ..metric.ascent import upper_part
-from ..metric.build import DEFAULT_L_FROM, LEAF_SHARE, MAX_LEAF_CELLS
+from ..metric.build import MAX_LEAF_CELLS, most_of_leaf
 
 #: Whether a square becomes a location is decided by squares at most 2 + 4 + ... + 64 = 126 cells away, and neighbours
 #: are at most two locations apart: within this many cells of a tile lies all that its locations depend on.
@@ -189,9 +186,7 @@ class TilePlan:
     @cached_property
     def leaf_units(self) -> int:
         """The most mass that a location of several cells may have."""
-        asked = self.make_requirement().mass_at(max(self.l_from, DEFAULT_L_FROM))
-        bound = asked or float(self.table[np.argmax(self.table > 0)]) * MASS_UNIT
-        return int(bound * LEAF_SHARE * 2.0**MASS_BITS)
+        return most_of_leaf(self.make_requirement(), self.l_from, self.table)
 
     def make_requirement(self) -> Requirement:
         return requirement_from_dict(self.requirement)

@@ -11,6 +11,7 @@ comes out as before is the tile from before. An index says that a step was done,
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,6 @@ import numpy.typing as npt
 
 from ..arrays import FloatArray
 from ..errors import CheckError
-from ..locations import Locations
 from ..metric.ascent import fit_edges
 from ..metric.metric import Metric
 from ..metric.relief import Relief, lowered
@@ -34,7 +34,6 @@ from .window import (
     graph_of,
     place_of,
     read_columns,
-    read_rises,
     read_scales,
     read_window,
     slopes,
@@ -52,9 +51,9 @@ def raise_edges(
     done = _done(store, index)
     if done is None:
         tiles = list(range(plan.tiling.n))
-        window = read_window(store, plan, _all_of(plan), tiles, files["layout"], files["edges"])
+        window = read_window(store, plan, Box(0, 0, *plan.grid.shape), tiles, files["layout"], files["edges"])
         if plan.redrawn:
-            window = between(window, place_of(read_columns(store, window, files["place"])))
+            window = between(store, window, files["place"])
         scale = read_scales(store, window, files["solved"], files["patches"])
         sources = np.flatnonzero(window.secret(plan)).astype(np.int32)
         scale, rise = fit_edges(
@@ -113,21 +112,16 @@ def whole_metric(
     store: TileStore, plan: TilePlan, tiles: Files, edges: Files, rises: Files | None
 ) -> tuple[Window, Metric]:
     """All of a map, from the files of its tiles: as a window, and as a metric in one piece."""
-    window = read_window(store, plan, _all_of(plan), sorted(tiles), tiles, edges)
+    window = read_window(store, plan, Box(0, 0, *plan.grid.shape), sorted(tiles), tiles, edges, rises)
     columns = read_columns(store, window, tiles)
-    window, rise = between(window, place_of(columns)), read_rises(store, plan, window, edges, rises)
-    at, scale = window.locations, columns["scale"]
+    scale = columns["scale"]
     metric = Metric(
-        Locations(plan.grid, "adaptive", at.row, at.col, at.size), window.mass_units,
-        graph_of(store, window, scale, rise), window.fence, "conformal",
+        replace(window.locations, grid=plan.grid), window.mass_units, graph_of(store, window, scale), window.fence,
+        "conformal",
         requirement=plan.make_requirement(), l_from=plan.l_from, l_top=plan.l_top, frame_cells=plan.frame_cells,
-        scale=scale, place=place_of(columns), rise=rise,
+        scale=scale, place=place_of(columns), rise=window.rise,
     )  # fmt: skip
     return window, metric
-
-
-def _all_of(plan: TilePlan) -> Box:
-    return Box(0, 0, plan.grid.rows, plan.grid.cols)
 
 
 def _index(step: str, plan: TilePlan, files: Mapping[str, Any]) -> str:

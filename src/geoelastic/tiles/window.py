@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .. import _kernels as kernels
-from ..area import Area
 from ..arrays import BoolArray, ByteArray, IndexArray, IntArray
 from ..errors import FileError
 from ..locations import Grid, Locations
@@ -27,7 +28,8 @@ class Window:
     """Locations of some tiles that lie in a box, numbered in the order of the whole map.
 
     `tile` and `number`: the tile of each and its number there. `fence`: that of each, 0 outside; those inside have no
-    neighbours. `rim`: those that have neighbours outside the window; all paths out of it pass through them.
+    neighbours. `rim`: those that have neighbours outside the window; all paths out of it pass through them. `rise`: the
+    factors of its edges, in the order of its rows, if they were read and there are any.
     """
 
     box: Box
@@ -38,6 +40,7 @@ class Window:
     fence: IndexArray
     neighbours: tuple[IntArray, IndexArray, IndexArray]
     rim: BoolArray
+    rise: ByteArray | None = None
 
     def rows_of(self, tile: int) -> IndexArray:
         """The locations of one tile."""
@@ -59,12 +62,8 @@ class Window:
 
 
 def box_grid(grid: Grid, box: Box) -> Grid:
-    """The part of a grid that a box covers, in the projection of the whole."""
-    rows, cols = box.shape
-    east = grid.area.east_m + ((box.col + box.col_end) - grid.cols) / 2 * grid.cell_m
-    north = grid.area.north_m + ((box.row + box.row_end) - grid.rows) / 2 * grid.cell_m
-    area = Area(grid.area.lat, grid.area.lon, cols * grid.cell_m, rows * grid.cell_m, east, north)
-    return Grid(area, grid.cell_m, rows, cols)
+    """The part of a grid that a box covers."""
+    return grid.part(box.row, box.col, box.row_end, box.col_end)
 
 
 def read_cells(store: TileStore, tiling: Tiling, box: Box, files: Files) -> IntArray:
@@ -92,53 +91,72 @@ def tile_leaves(store: TileStore, tiling: Tiling, tile: int, name: str, exponent
 
 
 def read_window(
-    store: TileStore, plan: TilePlan, box: Box, tiles: list[int], layout: Files, edges: Files | None
-) -> Window:
-    """The window that `box` cuts from some tiles; without `edges`, its neighbours are left empty."""
-    tiling = plan.tiling
-    tables = {tile: store.read_table(layout[tile])[0] for tile in tiles}
-    leaves = [tile_leaves(store, tiling, tile, layout[tile], tables[tile]["exponent"]) for tile in tiles]
-    offset = np.concatenate([[0], np.cumsum([part.shape[0] for part in leaves])]).astype(np.int64)
-    row, col, size = np.ascontiguousarray(np.concatenate(leaves).T)
-    kept = np.flatnonzero(box.holds(row, col))
-    place = np.full(row.size, -1, np.int32)
-    place[kept] = np.arange(kept.size, dtype=np.int32)
-    tile_of = np.repeat(np.array(tiles, np.int32), np.diff(offset))
-    number = (np.arange(row.size) - np.repeat(offset[:-1], np.diff(offset))).astype(np.int32)
-    fence = np.concatenate([fence_of(tables[tile]) for tile in tiles])
-    empty = (np.zeros(kept.size + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32))
-    graph, rim = empty, np.zeros(kept.size, bool)
+    store: TileStore, plan: TilePlan, box: Box, tiles: list[int], layout: Files, edges: Files | None,
+    rises: Files | None = None,
+) -> Window:  # fmt: skip
+    """The window that `box` cuts from some tiles; without `edges`, its neighbours are left empty. Lengths are those
+    between the places that the files of the layout have, or else between centres."""
+    tables = [store.read_table(layout[tile])[0] for tile in tiles]
+    leaves = [
+        tile_leaves(store, plan.tiling, tile, layout[tile], table["exponent"])
+        for tile, table in zip(tiles, tables, strict=True)
+    ]
+    counts = [part.shape[0] for part in leaves]
+    all_leaves = np.concatenate(leaves)
+    kept = np.flatnonzero(box.holds(*all_leaves[:, :2].T))
+    fence = np.concatenate([fence_of(table) for table in tables])
+    neighbours = (np.zeros(kept.size + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32))
+    rim, rise = np.zeros(kept.size, bool), None
     if edges is not None:
-        around = np.array([[_rank(tiles, k) for k in tiling.around(tile)] for tile in tiles], np.int64)
-        rows = [unpack_rows(store.read_table(edges[tile])[0]) for tile in tiles]
-        degree, slot, step = (np.concatenate([part[k] for part in rows]) for k in range(3))
-        whole = [part[0].size for part in rows] == np.diff(offset).tolist() and int(degree.sum()) == slot.size
-        if not whole or (slot.size and int(slot.max()) >= around.shape[1]):
+        rows = [store.read_table(edges[tile])[0] for tile in tiles]
+        factors = [] if rises is None else [store.read_table(rises[tile])[0]["rise"] for tile in tiles]
+        own = np.concatenate([np.zeros(0, np.uint8), *factors])
+        number = np.full(fence.size, -1, np.int32)
+        number[kept] = np.arange(kept.size, dtype=np.int32)
+        start, index, given, rim, arcs = kernels.link_tiles(
+            np.cumsum([0, *counts]), *tiles_around(plan.tiling, tiles), _joined(rows, "slot"), _joined(rows, "step"),
+            own, number, fence > 0,
+        )  # fmt: skip
+        if arcs < 0 or (rises is not None and arcs > 0 and own.size == 0):
             raise misfit(store)
-        *graph_parts, rim, fits = kernels.assemble(offset, around, degree, slot, step, place, fence > 0, row, col, size)
-        if not (fits and _rising(*graph_parts[:2])):
-            raise misfit(store)
-        graph = (graph_parts[0], graph_parts[1], graph_parts[2])
-    locations = Locations(
-        box_grid(plan.grid, box), "adaptive", row[kept] - np.int32(box.row), col[kept] - np.int32(box.col), size[kept]
-    )
-    mass = np.concatenate([tables[tile]["mass"] for tile in tiles])[kept]
-    return Window(box, locations, tile_of[kept], number[kept], mass, fence[kept], graph, rim)
+        place = [centre_or_place(part, table) for part, table in zip(leaves, tables, strict=True)]
+        neighbours = start, index[:arcs], kernels.lengths_between(start, index[:arcs], np.concatenate(place)[kept])
+        if rises is not None:
+            rise = given[:arcs][np.repeat(np.arange(kept.size), np.diff(start)) < index[:arcs]].astype(np.uint8)
+    row, col, size = np.ascontiguousarray((all_leaves[kept] - np.array([box.row, box.col, 0], np.int32)).T)
+    return Window(
+        box, Locations(box_grid(plan.grid, box), "adaptive", row, col, size),
+        np.repeat(np.array(tiles, np.int32), counts)[kept],
+        np.concatenate([np.arange(count, dtype=np.int32) for count in counts])[kept],
+        _joined(tables, "mass")[kept], fence[kept], neighbours, rim, rise,
+    )  # fmt: skip
 
 
-def _rising(start: IntArray, index: IndexArray) -> bool:
-    """Whether the neighbours of each location are in order, none of them twice and none the location itself."""
-    tail = np.repeat(np.arange(start.size - 1), np.diff(start))
-    return bool(np.all((np.diff(index) > 0) | (np.diff(tail) > 0)) and np.all(index != tail))
+def _joined(tables: list[Columns], name: str) -> npt.NDArray[Any]:
+    return np.concatenate([table[name] for table in tables])
+
+
+def tiles_around(tiling: Tiling, tiles: list[int]) -> tuple[IntArray, npt.NDArray[np.int8]]:
+    """The place among some tiles of each one's 3 x 3 tiles around it, -1 if it is none of them; and whether that comes
+    later (1) or earlier (-1) in the order of the map."""
+    rank = {tile: k for k, tile in enumerate(tiles)}
+    slots = np.array([tiling.around(tile) for tile in tiles], np.int64)
+    around = np.array([[rank.get(other, -1) for other in row] for row in slots.tolist()], np.int64)
+    return around, np.sign(slots - np.array(tiles)[:, None]).astype(np.int8)
+
+
+def centre_or_place(leaves: IndexArray, columns: Columns) -> IndexArray:
+    """(east, north) of the locations of a tile with LENGTH_BITS fractional bits: their places on the cartogram, or
+    their centres if there is none."""
+    place = place_of(columns)
+    if place is None:
+        place = ((2 * leaves[:, 1::-1] + leaves[:, 2:]) << kernels.LENGTH_BITS).astype(np.int32)
+    return place
 
 
 def misfit(store: TileStore) -> FileError:
     """What is said of tiles that are whole but not of one map."""
     return FileError(f"{store.root}: corrupt: its tiles do not fit together")
-
-
-def _rank(tiles: list[int], tile: int) -> int:
-    return tiles.index(tile) if tile in tiles else -1
 
 
 def pack_rows(tiling: Tiling, tile: int, window: Window, start: IntArray, index: IndexArray) -> Columns:
@@ -157,58 +175,29 @@ def pack_rows(tiling: Tiling, tile: int, window: Window, start: IntArray, index:
     return {"slot": slot, "step": (window.number[tip] - window.number[tail]).astype(np.int32)}
 
 
-def unpack_rows(columns: Columns) -> tuple[IntArray, ByteArray, IndexArray]:
-    """(degree of each location, slot of each neighbour, step to each neighbour)."""
-    begins = np.flatnonzero(columns["slot"] & kernels.ROW_START)
-    degree = np.diff(np.append(begins, columns["slot"].size)).astype(np.int64)
-    return degree, columns["slot"] & np.uint8(kernels.ROW_START - 1), columns["step"]
-
-
 def later_arcs(tiling: Tiling, tile: int, columns: Columns) -> tuple[IntArray, IntArray, IntArray, BoolArray]:
     """(number of the location, tile of the neighbour, its number there) of each of a tile's arcs to a later location in
     the order of the map, and which of its arcs these are: every edge of the map once, at its earlier end."""
-    degree, slot, step = unpack_rows(columns)
-    other = np.array(tiling.around(tile), np.int64)[slot]
-    own = np.repeat(np.arange(degree.size, dtype=np.int64), degree)
+    slot, step = columns["slot"], columns["step"]
+    other = np.array(tiling.around(tile), np.int64)[slot & np.uint8(kernels.ROW_START - 1)]
+    own = np.cumsum(slot >= kernels.ROW_START) - 1
     later = np.asarray((other > tile) | ((other == tile) & (step > 0)))
     return own[later], other[later], (own + step)[later], later
-
-
-def read_rises(store: TileStore, plan: TilePlan, window: Window, edges: Files, rises: Files | None) -> ByteArray | None:
-    """The factors of a window's own edges, in the order of its rows; None without any."""
-    if rises is None:
-        return None
-    tiles = np.unique(window.tile).tolist()
-    columns = [store.read_table(edges[tile])[0] for tile in tiles]
-    sizes = [int(np.count_nonzero(part["slot"] & kernels.ROW_START)) for part in columns]
-    first = np.full(plan.tiling.n, -1, np.int64)
-    first[tiles] = np.cumsum([0, *sizes[:-1]])
-    held = np.zeros(sum(sizes), bool)
-    held[first[window.tile] + window.number] = window.fence == 0
-    found = []
-    for tile, part in zip(tiles, columns, strict=True):
-        tail, other, tip, _ = later_arcs(plan.tiling, tile, part)
-        rise = store.read_table(rises[tile])[0]["rise"]
-        if rise.size != tail.size:
-            raise misfit(store)
-        there = first[other]
-        found.append(rise[held[first[tile] + tail] & (there >= 0) & held[np.where(there >= 0, there + tip, 0)]])
-    return np.concatenate(found)
 
 
 def slopes(window: Window, graph: Graph) -> dict[int, float]:
     """The least level units a half cell between places, along the arcs of each tile's locations in a graph of some of
     the window's edges."""
-    steep = kernels.least_slopes(*window.neighbours, graph.start, graph.index, graph.weight)
+    steep = kernels.least_slopes(*window.neighbours, *graph.rows)
     least = np.full(int(window.tile.max()) + 1, np.inf)
     np.minimum.at(least, window.tile, steep)
     return {tile: float(least[tile]) for tile in np.unique(window.tile).tolist()}
 
 
-def graph_of(store: TileStore, window: Window, scale: IndexArray, rise: ByteArray | None) -> Graph:
+def graph_of(store: TileStore, window: Window, scale: IndexArray) -> Graph:
     """The graph of a window's scales and factors, which may be a stranger's."""
     try:
-        return conformal_within(window.neighbours, scale.astype(np.int64), rise)
+        return conformal_within(window.neighbours, scale.astype(np.int64), window.rise)
     except FileError as error:
         raise FileError(f"{store.root}: corrupt: {error}") from None
 
@@ -247,12 +236,10 @@ def place_of(columns: Columns) -> IndexArray | None:
     return np.column_stack([columns["place_east"], columns["place_north"]]).astype(np.int32)
 
 
-def between(window: Window, place: IndexArray | None) -> Window:
-    """A window whose lengths are those between places, if there are any."""
-    start, index, length = window.neighbours
-    if place is not None:
-        length = kernels.lengths_between(start, index, place)
-    return replace(window, neighbours=(start, index, length))
+def between(store: TileStore, window: Window, files: Files) -> Window:
+    """A window whose lengths are those between places, which lie in files of their own until a tile is written."""
+    place, (start, index, _) = place_of(read_columns(store, window, files)), window.neighbours
+    return replace(window, neighbours=(start, index, kernels.lengths_between(start, index, place)))
 
 
 def read_scales(store: TileStore, window: Window, solved: Files, patches: Iterable[str]) -> IndexArray:

@@ -22,7 +22,7 @@ from ..accounts.accounting import DELTA, Cost, rho_to_epsilon
 from ..arrays import FloatArray, IntArray
 from ..errors import FrameError, InputError, require_able, require_positive
 from ..levels import UNREACHABLE, units_to_level
-from ..mechanism.elastic import ElasticMechanism
+from ..mechanism.elastic import ElasticMechanism, draw_cells, draw_in_fence
 from ..mechanism.remap import Remapped
 from ..mechanism.sticky import Sticky
 from ..metric.weights import make_weights
@@ -96,15 +96,16 @@ class TraceMechanism:
         for first, last, goes_on in self._pieces(places):
             piece = places[first:last]
             before = int(drawn[first - 1]) if goes_on else None
-            if self.metric.fence[piece[0]] > 0:
-                drawn[first:last] = self._in_fence(int(piece[0]), source)
+            fence = int(self.metric.fence[piece[0]])
+            if fence > 0:
+                drawn[first:last] = draw_in_fence(self.metric, fence, [source])
             else:
                 drawn[first:last] = self._passes(piece, habit, before).draw(source)
                 habit = habit.after(drawn[first:last].tolist(), self.step_s)
         lat, lon = self._cells(drawn, source)
         user = trace.user if isinstance(trace, Trace) else ""
-        fence = np.asarray(self.metric.fence, np.int64)[places]
-        return Release(user, clock, drawn, lat, lon, fence, bool(source.seeded))
+        fences = np.asarray(self.metric.fence, np.int64)[places]
+        return Release(user, clock, drawn, lat, lon, fences, bool(source.seeded))
 
     def log_probability(self, out: Release | Sequence[int], trace: Trace | Sequence[int], past: Past = None) -> float:
         """ln K(out | trace): of a release's locations, not of the cells drawn evenly inside them."""
@@ -239,12 +240,6 @@ class TraceMechanism:
         rows = self.searches(np.unique(piece))
         return Passes(piece, rows, self.weights.table, jump, 1.0 - self.jump, before)
 
-    def _in_fence(self, place: int, rng: RandomSource) -> int:
-        """A location drawn evenly over the fence, whatever the place."""
-        members = np.flatnonzero(self.metric.fence == self.metric.fence[place])
-        ends = np.cumsum(self.metric.locations.area_cells[members])
-        return int(members[np.searchsorted(ends, rng.below(int(ends[-1])), side="right")])
-
     def _log_in_fence(self, place: int, told: IntArray) -> float:
         fence = np.asarray(self.metric.fence)
         if not np.all(told == told[0]) or fence[told[0]] != fence[place]:
@@ -254,14 +249,9 @@ class TraceMechanism:
 
     def _cells(self, drawn: IntArray, rng: RandomSource) -> tuple[Any, Any]:
         """A cell drawn evenly from each released location; the same as long as it does not change."""
-        at = self.metric.locations
         runs = np.concatenate([[True], drawn[1:] != drawn[:-1]])
-        inner = []
-        for location in drawn[runs].tolist():
-            side = int(at.size[location])
-            inner.append(divmod(rng.below(side * side), side) if side > 1 else (0, 0))
-        down, across = np.array(inner, np.int64)[np.cumsum(runs) - 1].T
-        lat, lon = self.metric.grid.cell_to_latlon(at.row[drawn] + down, at.col[drawn] + across)
+        row, col = (part[np.cumsum(runs) - 1] for part in draw_cells(self.metric, drawn[runs], rng))
+        lat, lon = self.metric.grid.cell_to_latlon(row, col)
         return np.asarray(lat, np.float64), np.asarray(lon, np.float64)
 
 
