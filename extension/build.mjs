@@ -72,12 +72,13 @@ async function zipped(folder) {
   return zipSync(files, { level: 9, mtime: new Date(1980, 0, 1) });
 }
 
-/** The service's page names the client's modules as they lie in an installed package. */
+/** The service's page names the client's modules as they lie in an installed package. Found as all others are: told by a
+    path alone, whether a module may be left out would depend on who asks for it first. */
 const pageModules = {
   name: "page-modules",
-  setup({ onResolve }) {
-    onResolve({ filter: /^\.\.\/client\// }, ({ path, importer }) =>
-      importer.startsWith(STATIC) ? { path: join(HERE, "../client/src", path.slice("../client/".length)) } : undefined);
+  setup({ onResolve, resolve: found }) {
+    onResolve({ filter: /^\.\.\/client\// }, ({ path, importer, kind }) =>
+      importer.startsWith(STATIC) ? found(`./${path.slice("../client/".length)}`, { kind, importer, resolveDir: join(HERE, "../client/src") }) : undefined);
   },
 };
 
