@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Types of arrays, named by what is in them, and arrays that are handed out: read-only."""
+"""Types of arrays, named by what is in them; arrays that are handed out: read-only; arrays as JSON has them: lists."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
@@ -32,3 +34,17 @@ class Locked:
         for value in vars(self).values():
             if isinstance(value, np.ndarray):
                 read_only(value)
+
+
+def to_plain(value: Any, unbounded: Callable[[float], Any]) -> Any:
+    """As JSON has it: lists for arrays and tuples, words for what it does not know, and `unbounded` of what it has no
+    number for (an infinite distance, the mean of nothing)."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {str(key): to_plain(inner, unbounded) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_plain(inner, unbounded) for inner in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else unbounded(value)
+    return value if value is None or isinstance(value, str | int) else str(value)

@@ -167,7 +167,9 @@ def geo_command(
 def emit(result: dict[str, Any], *, as_json: bool) -> None:
     """Print a result, as JSON or for people."""
     if as_json:
-        shown = _finite({k: v for k, v in result.items() if k != "text"})
+        from ..arrays import to_plain
+
+        shown = to_plain({k: v for k, v in result.items() if k != "text"}, lambda _: None)
         click.echo(json.dumps(shown, allow_nan=False))
     elif "text" in result:
         click.echo(_fitted(result["text"]) if sys.stdout.isatty() else result["text"])
@@ -185,20 +187,6 @@ def _fitted(text: str) -> str:
         prose = "  " not in (line[14:] if named else line)
         lines += textwrap.wrap(line, width, subsequent_indent=" " * 14 if named else "") if prose and line else [line]
     return "\n".join(lines)
-
-
-def _finite(value: Any) -> Any:
-    """As JSON has it: null for what it has no number for (an infinite distance, the mean of nothing), lists for arrays
-    and words for what it does not know."""
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if isinstance(value, dict):
-        return {str(key): _finite(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(inner) for inner in value]
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value if value is None or isinstance(value, str | int) else str(value)
 
 
 def show_progress() -> bool:

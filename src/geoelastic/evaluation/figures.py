@@ -18,19 +18,13 @@ from ..store.atomic import writing
 FORMATS = ("png", "svg", "pdf")
 #: mechanism -> (label, colour)
 LABELS = {
-    "paper-run": ("EM, as the paper was run*", "#1b6ca8"),
-    "paper": ("EM, cut, whole map*", "#4f8dbd"),
-    "paper-box": ("EM, cut and in the box*", "#7ca6c9"),
-    "elastic": ("EM, by mass", "#2e933c"),
-    "elastic-mass-squared": ("EM, by mass squared", "#0b5d1e"),
-    "sharpened": ("EM, sharpened", "#0f7b6c"),
-    "elastic-uniform": ("EM, even output", "#9bc995"),
-    "grid-2km": ("2 km grid*", "#8d6a9f"),
-    "density": ("squares by density*", "#b8a1c4"),
-    "guard-low": ("Location Guard low", "#f3b49f"),
-    "guard-medium": ("Location Guard medium", "#ee8a6a"),
-    "guard-high": ("Location Guard high", "#c43d17"),
-}
+    "paper-run": ("EM, as the paper was run*", "#1b6ca8"), "paper": ("EM, cut, whole map*", "#4f8dbd"),
+    "paper-box": ("EM, cut and in the box*", "#7ca6c9"), "elastic": ("EM, by mass", "#2e933c"),
+    "elastic-mass-squared": ("EM, by mass squared", "#0b5d1e"), "sharpened": ("EM, sharpened", "#0f7b6c"),
+    "elastic-uniform": ("EM, even output", "#9bc995"), "grid-2km": ("2 km grid*", "#8d6a9f"),
+    "density": ("squares by density*", "#b8a1c4"), "guard-low": ("Location Guard low", "#f3b49f"),
+    "guard-medium": ("Location Guard medium", "#ee8a6a"), "guard-high": ("Location Guard high", "#c43d17"),
+}  # fmt: skip
 LABELS |= {f"laplace={name}": ("PL, same utility", "#e4572e") for name in list(LABELS)}
 #: expected errors of each location: (label, colour); maps show the last that there is
 _ERRORS = {

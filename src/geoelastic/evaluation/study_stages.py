@@ -7,6 +7,7 @@ The source of the code that computes a result is among them (see `store.kept`). 
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ..arrays import to_plain
 from ..store.atomic import write_bytes
 from ..store.digest import digest, file_digest
 from ..store.kept import kept, kept_name
@@ -35,15 +37,7 @@ def source_digest(parts: tuple[str, ...]) -> str:
 
 def plain(value: Any) -> Any:
     """Arrays, numpy numbers and tuples as JSON data; infinite numbers as text, since JSON has none."""
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if isinstance(value, dict):
-        return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(v) for v in value]
-    if isinstance(value, float) and value in (float("inf"), float("-inf")):
-        return "infinite" if value > 0 else "-infinite"
-    return value
+    return to_plain(value, lambda number: {math.inf: "infinite", -math.inf: "-infinite"}.get(number, number))
 
 
 @dataclass
