@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from geoelastic import bench
 from geoelastic.bench import _pages as pages
 from geoelastic.bench import _reach
 from geoelastic.bench import _record as record
+from geoelastic.bench._tools import apart
 from geoelastic.cli import main
 from geoelastic.errors import FileError, InputError
 
@@ -292,12 +294,24 @@ def test_one_that_cannot_be_measured_does_not_stop_the_others(docs: Path, monkey
     monkeypatch.setitem(sys.modules, broken.__name__, broken)
     both = [types.SimpleNamespace(name="broken"), types.SimpleNamespace(name="sums")]
     monkeypatch.setattr(bench.pkgutil, "iter_modules", lambda _: both)
+    # a process of its own would not know what is made up here
+    monkeypatch.setattr(bench, "apart", lambda function, *arguments: function(*arguments))
     done = geoelastic("bench", "all", "--write", "--docs", docs)
     assert done.exit_code == 1
     assert "not measured: broken: the data are not here" in done.stdout
     assert (docs / "measured/sums.json").is_file()
     assert not (docs / "measured/broken.json").exists()
     assert geoelastic("bench", "broken").exit_code == 2
+
+
+def test_each_of_several_has_a_process_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert apart(os.getpid) != os.getpid()
+    monkeypatch.setenv("GEOELASTIC_DATA", str(tmp_path))
+    done = bench.run_benches(["frontier", "statistics"])
+    assert list(done["failed"]) == ["frontier", "statistics"]
+    assert not done["ok"]
+    assert f"not measured: statistics: {done['failed']['statistics']}" in done["text"]
+    assert str(tmp_path) in done["failed"]["statistics"]
 
 
 def test_what_is_recorded_has_the_options_of_the_record(docs: Path) -> None:

@@ -26,7 +26,7 @@ from typing import Any
 from ..errors import GeoelasticError, InputError, require_choice
 from ._pages import Summaries, write_pages
 from ._record import circumstances, is_recorded, keep, read_record, stopwatch
-from ._tools import reset_peak, steps
+from ._tools import apart, reset_peak, steps
 
 __all__ = ["TIMED", "Due", "bench_names", "plan", "run_benches", "write_docs"]
 
@@ -102,8 +102,9 @@ def run_benches(
     `options`: told to each measurement that knows them; one of them must. `docs`: record each as soon as it is done in
     this folder of pages, and bring the pages up to date; of all of them, those are left out that were recorded today by
     this code, unless asked `again`, so that a stopped run goes on where it was. One of several that cannot be made here
-    (its data are missing, say) is told, and does not keep the others from being made. Several share the maps and the
-    stages that one of them has made, in the `folder` of the options or one for the while.
+    (its data are missing, say) is told, and does not keep the others from being made. Of several each has a process of
+    its own; they share the maps and the stages that one of them has made, in the `folder` of the options or one for the
+    while.
     """
     folder = None if docs is None else _folder(docs)
     chosen = plan(names, docs=folder, again=again)
@@ -117,12 +118,15 @@ def run_benches(
         for one in due:
             if skips and _is_done(folder, one.name):  # by now, in another run beside this one
                 continue
-            try:
+            if len(due) == 1:
                 results[one.name] = _run(one.name, progress, shared | given, folder)
-            except GeoelasticError as error:
-                if len(due) == 1:
-                    raise
-                failed[one.name] = str(error)
+                continue
+            # what one holds in memory is not another's: only what lies in the folder is shared
+            found = apart(_run_or_say_why, one.name, progress, shared | given, folder)
+            if isinstance(found, str):
+                failed[one.name] = found
+            else:
+                results[one.name] = found
     titles = {one.name: one.title.rstrip(".") for one in due}
     text = "\n\n".join(f"## {titles[name]}\n\n{result['text']}" for name, result in results.items())
     written = [] if folder is None else write_docs(folder)
@@ -138,6 +142,14 @@ def run_benches(
 def write_docs(docs: str | Path) -> list[str]:
     """Write the pages of `docs`, and the README above, anew from the record; the names of those that changed."""
     return [path.as_posix() for path in write_pages(_folder(docs), bench_names(), _summaries())]
+
+
+def _run_or_say_why(name: str, progress: bool, given: dict[str, Any], docs: Path | None) -> dict[str, Any] | str:
+    """What was measured, or why it cannot be."""
+    try:
+        return _run(name, progress, given, docs)
+    except GeoelasticError as error:
+        return str(error)
 
 
 def _run(name: str, progress: bool, given: dict[str, Any], docs: Path | None) -> dict[str, Any]:

@@ -10,10 +10,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from itertools import count
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -24,7 +26,6 @@ from ..errors import InputError
 from ..mass import Mass, mass_from_quality
 from ..mechanism import ElasticMechanism
 from ..metric import AnyMetric, Metric, build_metric
-from ..metric.sharpen import sharpen
 from ..progress import Bar, progress_bar
 from ..quality import synthetic_quality
 
@@ -60,6 +61,12 @@ def spawn(command: Sequence[str], **environment: str) -> Timed[str]:
     if process.returncode != 0:
         raise InputError(f"{Path(command[0]).name} could not be measured: it ended with code {process.returncode}")
     return Timed(out, time.perf_counter() - begin, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+
+
+def apart(function: Callable[..., Value], *arguments: Any) -> Value:
+    """Call `function` in a process of its own, which holds nothing of what this one has made."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as fresh:
+        return fresh.submit(function, *arguments).result()
 
 
 def data_folder() -> Path:
@@ -148,12 +155,9 @@ def synthetic_mass(name: str, side: int) -> Mass:
     return mass_from_quality(synthetic_quality(name, rows=side, cols=side))
 
 
-@lru_cache(maxsize=2)
 def synthetic_metric(name: str, side: int, *, sharpened: bool = True) -> Metric:
-    """The default build of a made-up map; several measurements in one run share the last ones."""
-    if sharpened:
-        return sharpen(synthetic_metric(name, side, sharpened=False))
-    return build_metric(synthetic_mass(name, side), sharpen=False)
+    """The default build of a made-up map."""
+    return build_metric(synthetic_mass(name, side), sharpen=sharpened)
 
 
 def quantity(what: str, value: Any, unit: str, target: str | None = None) -> dict[str, Any]:

@@ -20,11 +20,9 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +36,7 @@ from ..tiles.folder import KINDS
 from ..tiles.tiled_metric import TiledMetric, open_tiles
 from ..tiles.tiling import MIN_TILE_CELLS
 from ._seams import both_row, both_ways, seam_rows, table_row
-from ._tools import Tell, kept_in, markdown, peak_gb, quiet, synthetic_mass, timed
+from ._tools import Tell, apart, kept_in, markdown, peak_gb, quiet, synthetic_mass, timed
 
 SIDES, WHOLE = (500, 1000, 2000), 5000
 RECORDED = {"whole": True, "seams": True}
@@ -79,8 +77,7 @@ def run(
         rows = _sizes(mass, sizes, Path(place), tile, chosen, tell)
         steps = [{"step": name} | row for name, row in rows[-1].pop("steps").items()]
         # in a process of its own, like those who report: without a cluster and the map's mass in memory
-        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as fresh:
-            cold = fresh.submit(_cold_reports, f"{place}/{sizes[-1]}", reports).result()
+        cold = apart(_cold_reports, f"{place}/{sizes[-1]}", reports)
         tables = [rows, steps, [{"cells": sizes[-1] ** 2} | cold]]
         if seams:
             city = synthetic_mass("paris", SEAMS_SIDE)
