@@ -125,9 +125,10 @@ def clear(dist, head, entry_vertex, state):
 
 def distances_from_any(start: Any, index: Any, weight: Any, buckets: Any, sources: Any, limit: Any) -> Any:
     """Distances from the nearest of several sources up to `limit`; UNREACHABLE elsewhere."""
-    space = workspace(start.size - 1, index.size + len(sources), buckets)
+    seeds = np.unique(sources)
+    space = workspace(start.size - 1, index.size + seeds.size, buckets)
     dist, head, entry_vertex, entry_next, _, state = space
-    for source in sources:
-        insert(source, 0, dist, head, entry_vertex, entry_next, state)
+    dist[seeds], entry_vertex[: seeds.size], entry_next[: seeds.size] = 0, seeds, np.arange(-1, seeds.size - 1)
+    head[0], state[ENTRIES], state[LIVE] = seeds.size - 1, seeds.size, seeds.size
     expand(start, index, weight, np.zeros(start.size - 1, np.int64), *space, limit, limit, 2**62)
     return dist
