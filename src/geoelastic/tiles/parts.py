@@ -2,8 +2,8 @@
 """The parts of a map in tiles that reports are drawn from: the squares of cells around a place, or around a quarter of
 a tile for the places of a table, that a search is likely to come to.
 
-How far a square is away is guessed from places and scales where its tile is open, and from the mean level per cell of
-the tile where it is not yet. The guess decides what is opened, never what is reported: a search that comes to the rim
+How far a square is away is guessed from places and scales where its tile is open, and where it is not yet from the way
+before, that to the square from its opposite one; at a corner, from the mean level per cell of its tile. The guess decides what is opened, never what is reported: a search that comes to the rim
 of its part is begun again in a wider one.
 """
 
@@ -38,8 +38,9 @@ _MEASURE_TOTAL = 2**31
 #: Parts are made of squares as large as the largest location, or twice, four times, ... as large: where the way is a
 #: few of them.
 _SQUARE, _FEW = 64, 8
-#: A part is first as wide as this many levels by the guess, which most draws do not leave, and then so many times more.
-_USUAL_LEVELS, _WIDER = 12.0, 1.5
+#: A part first has the squares that are nearer than this many levels by the guess, half-way from the square before:
+#: most draws do not leave them. Then so many times more.
+_USUAL_LEVELS, _WIDER = 10.0, 1.5
 #: Parts, and tiles, that are kept at hand.
 _KEPT, _TILES_KEPT = 6, 64
 #: Units of a place in a half cell; level units a half cell in one of a scale.
@@ -189,12 +190,12 @@ class TiledParts:
             for dr, dc, steps in _AROUND:
                 there = (r + dr, c + dc)
                 if 0 <= there[0] < high and 0 <= there[1] < across:
-                    other = means.get(there)
+                    other = means.get(there) or means.get((r - dr, c - dc))
                     if here is None or other is None:
                         way = steps * square * (mine + pace[tiling.tile_of(there[0] * square, there[1] * square)])
                     else:
                         way = math.hypot(other[0] - here[0], other[1] - here[1]) * (here[2] + other[2]) / 2
-                    if so_far + way <= limit and so_far + way < away.get(there, np.inf):
+                    if so_far + way / 2 <= limit and so_far + way < away.get(there, np.inf):
                         away[there] = so_far + way
                         heapq.heappush(queue, (so_far + way, *there))
         return _SquaresToOpen(square, found)
