@@ -131,8 +131,9 @@ def text(value: Any, name: str, *, choices: Collection[str] = (), pattern: str =
     # half of a pair of surrogates is no character, and no file or terminal takes it
     if (
         not isinstance(value, str)
-        or (not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value[: TEXT + 1]))
-        or len(value.encode("utf-16-le", "surrogatepass")) > 2 * TEXT
+        or len(value) > TEXT
+        or (not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value))
+        or (not value.isascii() and len(value.encode("utf-16-le")) > 2 * TEXT)
     ):
         raise FileError(f"'{name}' must be a string of at most {TEXT} characters, got {_shown(value)}")
     if choices and value not in choices:

@@ -229,10 +229,12 @@ class TiledParts:
         ]
         inside = np.concatenate(kept)
         graph, rim = self._graph(chosen, tiles, offset, inside)
-        at = np.concatenate([tile.at[:, some] for tile, some in zip(tiles, kept, strict=True)], axis=1)
-        measure = np.concatenate([tile.measure for tile in tiles])[inside]
-        block = np.concatenate([tile.block for tile in tiles])[inside]
-        numbers = np.concatenate([np.arange(metric.first[k], metric.first[k + 1]) for k in chosen])[inside]
+        held = [np.flatnonzero(some) for some in kept]
+        pairs = list(zip(tiles, held, strict=True))
+        at = np.concatenate([tile.at[:, some] for tile, some in pairs], axis=1)
+        measure = np.concatenate([tile.measure[some] for tile, some in pairs])
+        block = np.concatenate([tile.block[some] for tile, some in pairs])
+        numbers = np.concatenate([metric.first[k] + some for k, some in zip(chosen, held, strict=True)])
         blocks = Blocks(self._units.ravel(), self._boxes, self._slope, block, at)
         return Part(graph, measure, numbers, rim, blocks)
 
