@@ -14,6 +14,7 @@ import json
 import math
 import re
 from collections.abc import Collection, Mapping
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from ..errors import FileError
 JSON_BYTES, JSON_DEPTH, JSON_DIGITS = 2**20, 32, 32
 #: Characters of a string, counted as UTF-16 does, since that is what JavaScript counts.
 TEXT = 1000
-_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_ESCAPED = re.compile(r"\\.", re.DOTALL)
 #: What numbers are spelt with becomes "0", brackets stay: so that both are found by looking for bytes.
 _BRACKETS = b"[{]}"
 _SPELT = bytes(byte if byte in _BRACKETS else 48 if byte in b"-+.0123456789eE" else 32 for byte in range(256))
@@ -53,7 +54,8 @@ def parse_json(content: bytes, what: str, *, most: int = JSON_BYTES) -> Any:
 
 
 def _scan(source: str, what: str) -> None:
-    bare, depth = _STRING.sub('""', source).encode().translate(_SPELT), 0
+    outside = " ".join(_ESCAPED.sub("", source).split('"')[::2])  # every other quote ends a string
+    bare, depth = outside.encode().translate(_SPELT), 0
     if b"0" * (JSON_DIGITS + 1) in bare:
         raise FileError(f"numbers in the {what} must have at most {JSON_DIGITS} characters")
     for bracket in bare.translate(None, b" 0"):
@@ -129,8 +131,9 @@ def text(value: Any, name: str, *, choices: Collection[str] = (), pattern: str =
     # half of a pair of surrogates is no character, and no file or terminal takes it
     if (
         not isinstance(value, str)
-        or (not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value[: TEXT + 1]))
-        or len(value.encode("utf-16-le", "surrogatepass")) > 2 * TEXT
+        or len(value) > TEXT
+        or (not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value))
+        or (not value.isascii() and len(value.encode("utf-16-le")) > 2 * TEXT)
     ):
         raise FileError(f"'{name}' must be a string of at most {TEXT} characters, got {_shown(value)}")
     if choices and value not in choices:
@@ -152,6 +155,15 @@ def listed(value: Any, name: str, *, least: int = 0, most: int) -> list[Any]:
     if not isinstance(value, list) or not least <= len(value) <= most:
         raise FileError(f"'{name}' must be a list of {least} to {most} entries, got {_shown(value)}")
     return value
+
+
+def table(value: Any, name: str, *, rows: int, cols: int) -> list[Any]:
+    """The entries of a list of so many lists of so many entries, row by row."""
+    found = listed(value, name, least=rows, most=rows)
+    if set(map(type, found)) != {list} or set(map(len, found)) != {cols}:
+        for row in found:
+            listed(row, name, least=cols, most=cols)
+    return list(chain.from_iterable(found))
 
 
 def within(columns: Mapping[str, npt.NDArray[Any]], name: str, low: int, high: int) -> IntArray:

@@ -2,9 +2,9 @@
 """The parts of a map in tiles that reports are drawn from: the squares of cells around a place, or around a quarter of
 a tile for the places of a table, that a search is likely to come to.
 
-How far a square is away is guessed from places and scales where its tile is open, and from the mean level per cell of
-the tile where it is not yet. The guess decides what is opened, never what is reported: a search that comes to the rim
-of its part is begun again in a wider one.
+How far a square is away is guessed from places and scales where its tile is open. Where it is not yet, the way there is
+taken to be like the way before, or, if there is none, that of the mean level per cell of the tile. The guess decides
+what is opened, never what is reported: a search that comes to the rim of its part is begun again in a wider one.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ _MEASURE_TOTAL = 2**31
 #: Parts are made of squares as large as the largest location, or twice, four times, ... as large: where the way is a
 #: few of them.
 _SQUARE, _FEW = 64, 8
-#: A part is first as wide as this many levels by the guess, which most draws do not leave, and then so many times more.
-_USUAL_LEVELS, _WIDER = 12.0, 1.5
+#: A part first has the squares that are nearer than this many levels by the guess, half-way from the square before:
+#: most draws do not leave them. Then so many times more.
+_USUAL_LEVELS, _WIDER = 10.0, 1.5
 #: Parts, and tiles, that are kept at hand.
 _KEPT, _TILES_KEPT = 6, 64
 #: Units of a place in a half cell; level units a half cell in one of a scale.
@@ -67,14 +68,28 @@ def measure_units(columns: Columns, output: str, densest: float, total: float, n
 @dataclass(frozen=True, eq=False)
 class _CheckedTile:
     """The locations of a tile, checked against what the manifest tells of them: (row, column, size) of each, its fence,
-    measure, block and (y, x) in half cells, and its place with LENGTH_BITS fractional bits."""
+    measure, block and (y, x) in half cells, and its place with LENGTH_BITS fractional bits. `squares`: the first one in
+    each square of _SQUARE cells."""
 
     leaves: IndexArray
+    squares: IntArray
     fence: IndexArray
     measure: IntArray
     block: IndexArray
     at: FloatArray
     place: IndexArray
+
+    def begins(self, side: int) -> tuple[IntArray, IndexArray]:
+        """The first location in each square of so many cells, at least _SQUARE, and (row, column) of these squares."""
+        begins = self.squares[_firsts(self.leaves[self.squares], side)]
+        return begins, self.leaves[begins, :2] // side
+
+
+def _firsts(leaves: IndexArray, side: int) -> IntArray:
+    """The first location in each square of so many cells, a power of two: along the Z-order curve all those of a square
+    follow each other."""
+    row, col = leaves.T[:2] // side
+    return np.flatnonzero(np.diff(row << 16 | col, prepend=-1))
 
 
 @dataclass(frozen=True)
@@ -84,19 +99,11 @@ class _SquaresToOpen:
     side: int
     by_tile: dict[int, list[tuple[int, int]]]
 
-    def hold(self, tile: int, leaves: IndexArray, tile_side: int) -> BoolArray:
+    def hold(self, number: int, tile: _CheckedTile) -> BoolArray:
         """Which locations of a tile have their south-west cell in one."""
-        low, across = leaves[0, :2] // self.side, tile_side // self.side
-        chosen = np.zeros(across * across, bool)
-        chosen[(np.array(self.by_tile[tile]) - low) @ (across, 1)] = True
-        return np.asarray(chosen[_squares_of(leaves, self.side, tile_side)])
-
-
-def _squares_of(leaves: IndexArray, side: int, tile_side: int) -> IndexArray:
-    """The square of so many cells that each location of a tile has its south-west cell in, row by row in the tile; the
-    first location is in the tile's corner."""
-    row, col = (leaves[:, :2] // side - leaves[0, :2] // side).T
-    return np.asarray(row * (tile_side // side) + col)
+        (begins, places), chosen = tile.begins(self.side), set(self.by_tile[number])
+        held = [(row, col) in chosen for row, col in places.tolist()]
+        return np.repeat(held, np.diff(begins, append=tile.fence.size))
 
 
 #: (y, x) in half cells, and level units a half cell, of a square in the mean of its cells.
@@ -189,12 +196,12 @@ class TiledParts:
             for dr, dc, steps in _AROUND:
                 there = (r + dr, c + dc)
                 if 0 <= there[0] < high and 0 <= there[1] < across:
-                    other = means.get(there)
+                    other = means.get(there) or means.get((r - dr, c - dc))
                     if here is None or other is None:
                         way = steps * square * (mine + pace[tiling.tile_of(there[0] * square, there[1] * square)])
                     else:
                         way = math.hypot(other[0] - here[0], other[1] - here[1]) * (here[2] + other[2]) / 2
-                    if so_far + way <= limit and so_far + way < away.get(there, np.inf):
+                    if so_far + way / 2 <= limit and so_far + way < away.get(there, np.inf):
                         away[there] = so_far + way
                         heapq.heappush(queue, (so_far + way, *there))
         return _SquaresToOpen(square, found)
@@ -203,16 +210,11 @@ class TiledParts:
         """Of the squares of a tile in which locations begin; opens the tile."""
         self._metric.fetch([tile])
         checked, scale = self._tile(tile), self._metric.columns_of(tile)["scale"]
-        side = self._metric.tiling.side
-        which, area = _squares_of(checked.leaves, square, side), checked.leaves[:, 2] ** 2.0
-        cells = np.bincount(which, area)
-        some = np.flatnonzero(cells)
-        means = [np.bincount(which, area * part)[some] / cells[some] for part in (*checked.at, scale * _SCALE_UNIT)]
-        places = np.stack(np.divmod(some, side // square), axis=1) + checked.leaves[0, :2] // square
-        return {
-            (r, c): (y, x, pace)
-            for (r, c), (y, x, pace) in zip(places.tolist(), np.transpose(means).tolist(), strict=True)
-        }
+        (begins, places), area = checked.begins(square), checked.leaves[:, 2] ** 2.0
+        cells, *sums = (np.add.reduceat(part, begins) for part in (area, *area * checked.at, area * scale))
+        y, x, pace = np.array(sums) / cells
+        means = zip(y.tolist(), x.tolist(), (pace * _SCALE_UNIT).tolist(), strict=True)
+        return {(r, c): mean for (r, c), mean in zip(places.tolist(), means, strict=True)}
 
     def _read(self, squares: _SquaresToOpen | None) -> Part:
         """The locations whose south-west cells lie in some squares (None: all), and the paths among them."""
@@ -222,15 +224,17 @@ class TiledParts:
         tiles = [self._tile(tile) for tile in chosen]
         offset = np.cumsum([0, *(tile.fence.size for tile in tiles)])
         kept = [
-            np.ones(tile.fence.size, bool) if squares is None else squares.hold(k, tile.leaves, metric.tiling.side)
+            np.ones(tile.fence.size, bool) if squares is None else squares.hold(k, tile)
             for k, tile in zip(chosen, tiles, strict=True)
         ]
         inside = np.concatenate(kept)
         graph, rim = self._graph(chosen, tiles, offset, inside)
-        at = np.concatenate([tile.at[:, some] for tile, some in zip(tiles, kept, strict=True)], axis=1)
-        measure = np.concatenate([tile.measure for tile in tiles])[inside]
-        block = np.concatenate([tile.block for tile in tiles])[inside]
-        numbers = np.concatenate([np.arange(metric.first[k], metric.first[k + 1]) for k in chosen])[inside]
+        held = [np.flatnonzero(some) for some in kept]
+        pairs = list(zip(tiles, held, strict=True))
+        at = np.concatenate([tile.at[:, some] for tile, some in pairs], axis=1)
+        measure = np.concatenate([tile.measure[some] for tile, some in pairs])
+        block = np.concatenate([tile.block[some] for tile, some in pairs])
+        numbers = np.concatenate([metric.first[k] + some for k, some in zip(chosen, held, strict=True)])
         blocks = Blocks(self._units.ravel(), self._boxes, self._slope, block, at)
         return Part(graph, measure, numbers, rim, blocks)
 
@@ -284,14 +288,15 @@ class TiledParts:
         measure = self._measure_of(columns)
         measure[fence > 0] = 0  # no search comes there
         block = (leaves[:, 0] // BLOCK_CELLS * self._units.shape[1] + leaves[:, 1] // BLOCK_CELLS).astype(np.int32)
-        held, units = np.bincount(block), self._units.ravel()  # all of each: a block lies in one tile
-        told = np.where(held > 0, units[: held.size], 0)
-        x, y = place.T / PLACE_UNIT
-        low_y, high_y, low_x, high_x = self._boxes[block].T
-        inside = (low_y <= y) & (y <= high_y) & (low_x <= x) & (x <= high_x)
-        if not inside.all() or np.any(np.bincount(block, weights=measure) != told):
+        squares, at = _firsts(leaves, _SQUARE), np.ascontiguousarray(place.T[::-1]) / PLACE_UNIT
+        begins = squares[_firsts(leaves[squares], BLOCK_CELLS)]  # all of each block: it lies in one tile
+        held = block[begins]
+        low, high = (end.reduceat(at, begins, axis=1) for end in (np.minimum, np.maximum))
+        told = self._boxes[held].T
+        inside = (told[::2] <= low) & (high <= told[1::2])
+        if not inside.all() or np.any(np.add.reduceat(measure, begins) != self._units.ravel()[held]):
             raise misfit(metric.store)
-        return _CheckedTile(leaves, fence, measure, block, np.stack([y, x]), place)
+        return _CheckedTile(leaves, squares, fence, measure, block, at, place)
 
 
 #: Neighbours of a square, and how long the way there is.

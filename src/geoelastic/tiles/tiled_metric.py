@@ -8,6 +8,7 @@ tiles around; what asks for all of the map (its graph, its masses) gets all of i
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -222,7 +223,7 @@ class TiledMetric(AllOfIt, OfPlaces, Shown):
             columns = self.store.read_table(told["tile"])[0]
             leaves = tile_leaves(self.store, self.tiling, tile, told["tile"], columns["exponent"])
             units, fence = columns["mass"], columns.get("fence", np.zeros(0, np.int32))
-            members = np.stack(np.unique(fence[fence > 0], return_counts=True), axis=1).tolist()
+            members = [list(pair) for pair in sorted(Counter(fence[fence > 0].tolist()).items())]
             if (units.size, int(units.sum()), members) != (told["n"], told["mass"], told.get("fences", [])):
                 raise misfit(self.store)
             found = leaves, columns

@@ -81,13 +81,12 @@ def read_cells(store: TileStore, tiling: Tiling, box: Box, files: Files) -> IntA
 
 
 def tile_leaves(store: TileStore, tiling: Tiling, tile: int, name: str, exponents: ByteArray) -> IndexArray:
-    """(row, col, size) of the locations of a tile in the whole map, one row each."""
+    """(row, col, size) of the locations of a tile in the whole map, one row each; columns lie together in memory."""
     box = tiling.box(tile)
     row, col, ok = kernels.unpack_leaves(*box.shape, exponents)
     if not ok:
         raise FileError(f"{store.address(name)}: corrupt: its locations do not fill the tile")
-    size = np.left_shift(1, exponents.astype(np.int32)).astype(np.int32)
-    return np.column_stack([row + box.row, col + box.col, size]).astype(np.int32)
+    return np.stack([row + np.int32(box.row), col + np.int32(box.col), np.left_shift(1, exponents, dtype=np.int32)]).T
 
 
 def read_window(
