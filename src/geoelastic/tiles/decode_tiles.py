@@ -37,8 +37,8 @@ _TABLES: dict[str, dict[str, tuple[str, int, int]]] = {
     "heights": {"height": ("int32", *BY_LOCATION["height"])},
     "edges": {"slot": ("uint8", 0, 255), "step": ("int32", -(2**31), 2**31 - 1)},
 }  # fmt: skip
-#: Ranges of all that a type can say.
-_ANY = ((0, 255), (-(2**31), 2**31 - 1))
+#: All that a type can say.
+_RANGES = {kind: (np.iinfo(kind).min, np.iinfo(kind).max) for kind in ("uint8", "int32", "int64")}
 _MAY_MISS = ("fence", "place_east", "place_north")
 
 
@@ -166,7 +166,7 @@ def require_table(name: str, columns: Mapping[str, npt.NDArray[Any]]) -> None:
         kind, low, high = wanted[key]
         if values.dtype != np.dtype(kind):
             raise FileError(f"corrupt: '{key}' must be {kind}")
-        if (low, high) not in _ANY:
+        if (low, high) != _RANGES[kind]:
             schema.require_within(values, key, low, high)
     if "mass" in columns and float(columns["mass"].sum(dtype=np.float64)) > MASS:
         raise FileError(f"corrupt: 'mass' must be at most {MASS} units in all")
