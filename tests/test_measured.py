@@ -312,6 +312,10 @@ def test_each_of_several_has_a_process_of_its_own(tmp_path: Path, monkeypatch: p
     assert not done["ok"]
     assert f"not measured: statistics: {done['failed']['statistics']}" in done["text"]
     assert str(tmp_path) in done["failed"]["statistics"]
+    monkeypatch.setattr(bench, "apart", lambda *_: apart(os._exit, 1))
+    assert set(bench.run_benches(["frontier", "statistics"])["failed"].values()) == {
+        "its process was ended before it was done"
+    }
 
 
 def test_what_is_recorded_has_the_options_of_the_record(docs: Path) -> None:

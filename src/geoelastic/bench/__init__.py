@@ -16,6 +16,7 @@ from __future__ import annotations
 import pkgutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from importlib import import_module
 from inspect import signature
@@ -122,7 +123,10 @@ def run_benches(
                 results[one.name] = _run(one.name, progress, shared | given, folder)
                 continue
             # what one holds in memory is not another's: only what lies in the folder is shared
-            found = apart(_run_or_say_why, one.name, progress, shared | given, folder)
+            try:
+                found = apart(_run_or_say_why, one.name, progress, shared | given, folder)
+            except BrokenProcessPool:
+                found = "its process was ended before it was done"
             if isinstance(found, str):
                 failed[one.name] = found
             else:
