@@ -409,7 +409,8 @@ def test_both_parts_of_a_reproduction(files: Path, tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(module, "_paris_study", paris)
     monkeypatch.setattr(module, "synthetic_quality", lambda name: synthetic_quality(name, rows=80, cols=80))
     monkeypatch.setattr(module, "beyond", lambda study, result, stages: {})
-    done = reproduce(tmp_path, tmp_path / "out", san_francisco=False)
+    # a process of its own would not know what is put in place here
+    done = reproduce(tmp_path, tmp_path / "out", san_francisco=False, workers=1)
     assert built == [AS_IN_THE_PAPER, {}]
     assert set(done) == {"seconds", "paris", "paris today", "commuters today"}
     assert "paper-run" in done["paris"]["result"]["areas"]["dense"]["mechanisms"]
@@ -419,12 +420,14 @@ def test_both_parts_of_a_reproduction(files: Path, tmp_path: Path, monkeypatch: 
             assert "sharpened_m" in area["errors"]
     recorded = bench_reproduce.figures(done, {"wall_s": 60, "cpu_s": 90, "peak_GB": 1.0, "found": 0})
     assert "| paris today | dense | sharpened |" in recorded["parts"]["paris-today"]
-    assert bench_reproduce.summary(recorded["rows"])[0][2] == "1.0 min (90 s of processor time), 1.0 GB"
+    assert bench_reproduce.summary(recorded["rows"])[0][2] == "1.0 min (90 s of processor time), 1.0 GB a process"
 
 
 def test_reproduce_says_what_is_missing(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="must hold paris/filosofi"):
         reproduce(tmp_path, tmp_path / "out")
+    with pytest.raises(InputError, match="'workers' must be"):
+        reproduce(tmp_path, tmp_path / "out", workers=0)
     done = CliRunner().invoke(main, ["reproduce", "--data", str(tmp_path), "-o", str(tmp_path / "out")])
     assert done.exit_code == 2
     assert "must hold" in done.stderr

@@ -13,9 +13,11 @@ that it tells (one that shows bars of its own asks for `progress`, a bool). A mo
 
 from __future__ import annotations
 
+import os
 import pkgutil
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from importlib import import_module
@@ -25,6 +27,7 @@ from types import ModuleType
 from typing import Any
 
 from ..errors import GeoelasticError, InputError, require_choice
+from ..progress import progress_bar
 from ._pages import Summaries, write_pages
 from ._record import circumstances, is_recorded, keep, read_record, stopwatch
 from ._tools import apart, reset_peak, steps
@@ -58,7 +61,7 @@ class Due:
 
 def plan(names: Sequence[str] = (), *, docs: str | Path | None = None, again: bool = False) -> list[Due]:
     """What the measurements called `names` (all, if none is named) would do: those of times first, while the machine
-    is quiet (`TIMED`), then those that take least.
+    is quiet (`TIMED`), then the others, which share it, those that take longest first.
 
     `docs`: by the record in this folder of pages. `again`: also what is recorded already.
     """
@@ -83,7 +86,7 @@ def _turn(due: Due) -> tuple[int, float]:
     """When a measurement is made; one that was never recorded after all others, as nobody knows how long it takes."""
     if due.name in TIMED:
         return TIMED.index(due.name), 0
-    return len(TIMED), float("inf") if due.cpu_s is None else due.cpu_s
+    return len(TIMED), -(due.cpu_s or 0.0)
 
 
 def _is_done(folder: Path | None, name: str) -> bool:
@@ -104,8 +107,8 @@ def run_benches(
     this folder of pages, and bring the pages up to date; of all of them, those are left out that were recorded today by
     this code, unless asked `again`, so that a stopped run goes on where it was. One of several that cannot be made here
     (its data are missing, say) is told, and does not keep the others from being made. Of several each has a process of
-    its own; they share the maps and the stages that one of them has made, in the `folder` of the options or one for the
-    while.
+    its own, and where figures are not seconds two are made at a time; they share the maps and the stages that one of
+    them has made, in the `folder` of the options or one for the while.
     """
     folder = None if docs is None else _folder(docs)
     chosen = plan(names, docs=folder, again=again)
@@ -116,21 +119,24 @@ def run_benches(
     results, failed = dict[str, Any](), dict[str, str]()
     with tempfile.TemporaryDirectory() as scratch:
         shared = {"folder": scratch} if len(due) > 1 else {}
-        for one in due:
+
+        def measure(one: Due, bars: bool) -> dict[str, Any] | str | None:
             if skips and _is_done(folder, one.name):  # by now, in another run beside this one
-                continue
-            if len(due) == 1:
-                results[one.name] = _run(one.name, progress, shared | given, folder)
-                continue
+                return None
             # what one holds in memory is not another's: only what lies in the folder is shared
             try:
-                found = apart(_run_or_say_why, one.name, progress, shared | given, folder)
+                return apart(_run_or_say_why, one.name, bars, shared | given, folder)
             except BrokenProcessPool:
-                found = "its process was ended before it was done"
-            if isinstance(found, str):
-                failed[one.name] = found
-            else:
-                results[one.name] = found
+                return "its process was ended before it was done"
+
+        if len(due) == 1:
+            results[due[0].name] = _run(due[0].name, progress, shared | given, folder)
+        else:
+            alone = [one for one in due if one.name in TIMED]
+            found = {one.name: measure(one, progress) for one in alone}
+            found |= _side_by_side(measure, [one for one in due if one not in alone], progress)
+            results = {name: result for name, result in found.items() if isinstance(result, dict)}
+            failed = {name: why for name, why in found.items() if isinstance(why, str)}
     titles = {one.name: one.title.rstrip(".") for one in due}
     text = "\n\n".join(f"## {titles[name]}\n\n{result['text']}" for name, result in results.items())
     written = [] if folder is None else write_docs(folder)
@@ -141,6 +147,18 @@ def run_benches(
         **({"ok": False, "failed": failed} if failed else {}),
         "text": "\n\n".join(filter(None, [text, *told])) or "all recorded today by this code (--again to repeat)",
     }
+
+
+def _side_by_side(
+    measure: Callable[[Due, bool], dict[str, Any] | str | None], due: Sequence[Due], progress: bool
+) -> dict[str, dict[str, Any] | str | None]:
+    """Measurements whose figures do not depend on who else is at work, two at a time; one bar for all of them."""
+    at_once = min(2, os.cpu_count() or 1)
+    with ThreadPoolExecutor(at_once) as pool, progress_bar("bench", len(due), show=progress) as bar:
+        asked = {pool.submit(measure, one, False): one.name for one in due}
+        for done, one in enumerate(as_completed(asked), 1):
+            bar.update(done, note=asked[one])
+        return {name: one.result() for one, name in asked.items()}
 
 
 def write_docs(docs: str | Path) -> list[str]:

@@ -108,8 +108,17 @@ def peak_gb() -> float:
     with suppress(OSError, IndexError):
         status = Path("/proc/self/status").read_text(encoding="ascii")
         return int(status.split("VmHWM:")[1].split()[0]) * 1024 / 1e9
+    return _most_gb(resource.RUSAGE_SELF)
+
+
+def peak_gb_of_processes() -> float:
+    """The most memory that any one of the processes has held that this one started and has seen end."""
+    return _most_gb(resource.RUSAGE_CHILDREN)
+
+
+def _most_gb(whose: int) -> float:
     unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9
+    return resource.getrusage(whose).ru_maxrss * unit / 1e9
 
 
 #: Told a note, a measurement's next step begins; `of`: how many there are in all, which the first must say.

@@ -13,7 +13,7 @@ from ._common import geo_command, option, show_progress
 @geo_command(short_help="Section 5 of the paper from raw files, in one resumable run.")
 @option("--data", required=True, metavar="DIR", help="Folder with the census, points, maps and check-ins.")
 @option("--size", "size_km", type=float, default=75, metavar="KM", help="Side of the Paris map.")
-@option("--workers", type=int, default=2, metavar="N", help="Threads.")
+@option("--workers", type=int, default=2, metavar="N", help="Studies at a time, each in a process of its own.")
 @option("--skip-sf", is_flag=True, help="Leave San Francisco out.")
 @option(
     "--part", "parts", type=click.Choice(["paper", "today"]), multiple=True, default=("paper", "today"),

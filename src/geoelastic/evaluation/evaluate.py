@@ -11,14 +11,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..area import Area
-from ..errors import InputError
+from ..errors import InputError, require_count
 from ..mass import mass_from_quality
 from ..metric import AnyMetric, build_metric
 from ..opening import load
@@ -147,23 +150,48 @@ def reproduce(
     data: str | Path, folder: str | Path, *, size_km: float = 75, workers: int = 2, san_francisco: bool = True,
     parts: Sequence[str] = ("paper", "today"), progress: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
-    """Everything from raw files to reports in `folder`; a second run finds what the first one finished."""
+    """Everything from raw files to reports in `folder`; a second run finds what the first one finished.
+
+    Studies know nothing of each other: with several `workers` each has a process of its own, the longest first.
+    """
     begin = time.perf_counter()
+    require_count("workers", workers)
     out = Path(folder)
     source = RealData(Path(data), Stages(out / "stages", show=progress), workers)
     source.require(("homes", "restaurants", "venues", "paris", *(("sf",) if san_francisco else ())))
-    results: dict[str, Any] = {}
-    if "paper" in parts:
-        results["paris"] = _paper_paris(source, out / "paris", size_km)
-        if san_francisco:
-            results["san_francisco"] = _city(source, _sf_study(source, **AS_IN_THE_PAPER), out / "san_francisco", None)
-    if "today" in parts:
-        paris = _paris_study(source, size_km)
-        results["paris today"] = _city(source, paris, out / "paris-today", TODAY)
-        if san_francisco:
-            results["san_francisco today"] = _city(source, _sf_study(source), out / "san_francisco-today", TODAY)
-        results["commuters today"] = _city(source, _commuters(source), out / "commuters-today", TODAY)
+    names = [name for part in parts for name in _STUDIES[part] if san_francisco or not name.startswith("san_")]
+    at_once = max(min(workers, len(names)), 1)
+    study = partial(_reproduced, replace(source, workers=workers // at_once), out, size_km)
+    if at_once == 1:
+        results = {name: study(name) for name in names}
+    else:
+        with ProcessPoolExecutor(at_once, mp_context=get_context("spawn")) as pool:
+            asked = {name: pool.submit(study, name) for name in sorted(names, key=_is_short)}
+            results = {name: asked[name].result() for name in names}
     return {"seconds": time.perf_counter() - begin, **results}
+
+
+_STUDIES = {
+    "paper": ("paris", "san_francisco"),
+    "today": ("paris today", "san_francisco today", "commuters today"),
+}
+
+
+def _is_short(name: str) -> bool:
+    return not name.startswith("paris")
+
+
+def _reproduced(source: RealData, out: Path, size_km: float, name: str) -> dict[str, Any]:
+    """One of the studies, its report in a folder of `out`."""
+    city, _, today = name.partition(" ")
+    if name == "paris":
+        return _paper_paris(source, out / "paris", size_km)
+    build, mechanisms = ({}, TODAY) if today else (AS_IN_THE_PAPER, None)
+    if city == "paris":
+        study = _paris_study(source, size_km, **build)
+    else:
+        study = _sf_study(source, **build) if city == "san_francisco" else _commuters(source)
+    return _city(source, study, out / name.replace(" ", "-"), mechanisms)
 
 
 def _paper_paris(source: RealData, folder: Path, size_km: float) -> dict[str, Any]:
