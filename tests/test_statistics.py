@@ -12,7 +12,7 @@ import pytest
 import shapely
 
 import geoelastic as ge
-from geoelastic.evaluation.spread import Known, Squares, make_squares
+from geoelastic.evaluation.spread import Known, Squares, _left, _mean_distance, make_squares
 from geoelastic.locations import Grid
 from geoelastic.randomness import SeededRandom
 from geoelastic.statistics import compare, plan, prepare
@@ -288,12 +288,8 @@ def test_squares_by_which_estimates_are_judged() -> None:
         assert np.unique(number[number >= 0]).size == width**2 + (way == "all")
 
 
-def test_no_unbiased_estimate_from_some_peoples_reports_is_nearer_to_all_than_the_bound(
-    metric: Any, mechanism: Any
-) -> None:
-    """The bound is reached: by the linear estimator that is best at the truth, from reports drawn again and again of
-    people chosen again and again; over all zones, and over all but one; and over pairs of zones, by somebody who does
-    not know how people are divided inside a pair, for whom it is wider."""
+def _known(metric: Any, mechanism: Any) -> tuple[Known, np.random.Generator]:
+    """3,000 people in four zones, single and in pairs; "square" does not look at the first."""
     zones, rng = grid_zones(metric.grid, 900), np.random.default_rng(12)
     cells = rng.choice(np.flatnonzero(metric.secret[metric.locations.owner]), 60)
     row, col = np.divmod(rng.choice(cells, 3000), metric.grid.cols)
@@ -301,7 +297,17 @@ def test_no_unbiased_estimate_from_some_peoples_reports_is_nearer_to_all_than_th
     number = np.append(np.arange(zones.n), -1)
     single = {"all": number, "square": np.maximum(number - 1, -1)}
     larger = {(way, size): of // size for way, of in single.items() for size in (1, 2)}
-    known = Known(Squares(zones, larger), mechanism, lat, lon)
+    return Known(Squares(zones, larger), mechanism, lat, lon), rng
+
+
+def test_no_unbiased_estimate_from_some_peoples_reports_is_nearer_to_all_than_the_bound(
+    metric: Any, mechanism: Any
+) -> None:
+    """The bound is reached: by the linear estimator that is best at the truth, from reports drawn again and again of
+    people chosen again and again; over all zones, and over all but one; and over pairs of zones, by somebody who does
+    not know how people are divided inside a pair, for whom it is wider."""
+    known, rng = _known(metric, mechanism)
+    row, col = metric.grid.latlon_to_cell(known.lat, known.lon)
     some = np.array([rng.permutation(3000)[:600] for _ in range(300)])
     reports = mechanism.sample_cells(metric.locations.owner[row, col][some.ravel()], rng=SeededRandom(1))
     columns = known._model.outputs(*metric.grid.cell_to_latlon(*reports)).reshape(some.shape)
@@ -321,6 +327,35 @@ def test_no_unbiased_estimate_from_some_peoples_reports_is_nearer_to_all_than_th
         assert known.least_unbiased(way, 2, 600) < known.least_unbiased(way, 2, 600, inside=1)
         # everybody's reports leave the blur alone, no chance of who reports
         assert known.least_unbiased(way, 1, 3000) < bound / np.sqrt(5)
+
+
+def test_no_estimate_is_nearer_than_the_bound_on_average_over_truths_around_a_guess(
+    metric: Any, mechanism: Any
+) -> None:
+    """The bound is reached by what predicts truths best from normal reports, found from many pairs of both and not by
+    formula; without a guess it is the bound of unbiased estimates, and with the truth for a guess 0."""
+    known, rng = _known(metric, mechanism)
+    true = np.bincount(known.squares.locate(known.lat, known.lon), minlength=known.squares.zones.n + 1) / 3000
+    guess = true * rng.uniform(0.3, 1.7, true.size)
+    for way, people in (("all", 600), ("square", 600), ("all", 3000)):
+        rows, truth = known._rows(way, 0)
+        prior, added = known._prior(way, truth, guess), {size: known._added(way, size, 0, truth) for size in (1, 2)}
+        chance = np.diag(truth) - np.outer(truth, truth)
+        blur = linear_estimator(rows, truth).covariance - chance
+        noise = blur / people + chance * (1 / people - 1 / 3000)
+        truths, off = (rng.multivariate_normal(0 * truth, c, 20_000, method="eigh") for c in (prior, noise))
+        # shares add up to 1: all but one say it all
+        best = np.linalg.lstsq((truths + off)[:, 1:], truths, rcond=None)[0]
+        errors = truths - (truths + off)[:, 1:] @ best
+        for size, least in known.least_of_any(way, people, guess).items():
+            distances = np.abs(errors @ added[size].T).sum(axis=1) / 2
+            # four standard errors of the mean: a false alarm in 16,000
+            assert abs(least - distances.mean()) < 4 * distances.std() / np.sqrt(20_000)
+            assert _mean_distance(added[size], prior) == pytest.approx(known.squares.distance(way, size, guess, true))
+            unbiased = known.least_unbiased(way, size, people, inside=1)
+            wide = _mean_distance(added[size], _left(rows, truth, people, 3000, prior * 1e9))
+            assert 0 < least < wide == pytest.approx(unbiased, rel=1e-4)
+        assert known.least_of_any(way, people, true) == pytest.approx({1: 0, 2: 0}, abs=1e-9)
 
 
 def test_linear_estimator_is_unbiased_for_any_truth(survey: Any) -> None:

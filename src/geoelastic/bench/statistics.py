@@ -117,6 +117,7 @@ def _rows(
     tell("what can be known")
     known, truth = Known(squares, mechanism, people.lat, people.lon), people.spread()
     guess, floor = survey.atoms.by_zone(survey.atoms.prior), [people.spread(chosen) for chosen in people.few]
+    floors = {(way, n): known.least_of_any(way, n, guess) for way in WAYS for n in ours}
     rows = []
     for way, n, size in ((way, n, size) for way, sizes in WAYS.items() for n in ours for size in sizes):
 
@@ -126,6 +127,7 @@ def _rows(
         raw, best = (off(getattr(d, what) for d in ours[n]) for what in ("raw", "best"))
         asked, bound = (None if n == FEW else _ASKED.get(size)), _bound(known, way, size, n)
         halves = _bound(known, way, size, n, inside=size // 2) if size // 2 in WAYS[way] else None
+        least = floors[way, n].get(size)
         rows.append({
             "measured_over": way, "zones_km": size / 1000, "people": n, "reports": _mean(raw), "estimate": _mean(best),
             "of_reports": round(float(best.mean() / raw.mean()), 2), "worst_draw": round(float((best / raw).max()), 2),
@@ -133,6 +135,8 @@ def _rows(
             "public_mass": _mean(off([guess])), "true_places_of_these": _mean(off(floor)) if n == FEW else 0.0,
             "unbiased_at_least": bound, "unbiased_insides_unknown": halves, "asked_of_reports": asked,
             "unbiased_can": None if asked is None or halves is None else bool(halves <= asked * raw.mean()),
+            "any_on_average": None if least is None else round(least, 4),
+            "any_of_reports": None if least is None else round(least / float(raw.mean()), 2),
             "insides_known": None if n == FEW else round(known.best_stop(way, size, everybody[0]), 4),
             "Laplace_reports": _mean(off(d.raw for d in theirs[n])),
             "Laplace_estimate": _mean(off(d.best for d in theirs[n])),

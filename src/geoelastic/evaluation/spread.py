@@ -47,9 +47,16 @@ class Squares:
         zone = self.zones.locate(lat, lon)
         return np.where(zone < 0, self.zones.n, zone)
 
+    def number(self, way: str, size: int) -> IntArray:
+        """The larger zone of each small one; of size 0 it is its own."""
+        if size:
+            return self.larger[way, size]
+        looked_at = next(number for (of, _), number in self.larger.items() if of == way) >= 0
+        return np.where(looked_at, np.arange(looked_at.size), -1)
+
     def shares(self, way: str, size: int, small: FloatArray) -> FloatArray:
         """Shares of larger zones, from those of small ones and elsewhere."""
-        number = self.larger[way, size]
+        number = self.number(way, size)
         held = sums(number[number >= 0], small[number >= 0], int(number.max()) + 1)
         return np.asarray(held / held.sum())
 
@@ -110,7 +117,7 @@ class Known:
 
     def _rows(self, way: str, size: int) -> tuple[FloatArray, FloatArray]:
         """Rows and true shares of the larger zones that somebody is in; all that a way does not look at is one."""
-        number = self.squares.larger[way, size][self._model.atoms.zone]
+        number = self.squares.number(way, size)[self._model.atoms.zone]
         return grouped(self._model.matrix, self._model.atoms.prior, np.unique(number, return_inverse=True)[1])
 
     def best_stop(self, way: str, size: int, reports: tuple[FloatArray, FloatArray], *, most: int = 300) -> float:
@@ -141,16 +148,90 @@ class Known:
         chance = np.diag(truth) - np.outer(truth, truth)
         blur = covariance_of(information_of(rows, truth), truth) - chance
         covariance = blur / people + chance * (1 / people - 1 / self.lat.size)
-        number, first = np.unique(self.squares.larger[way, inner][self._model.atoms.zone], return_index=True)
-        if number[0] < 0:  # people whom the way does not look at: the others are all there are
-            looked_at = truth[1:].sum()
-            part = (np.eye(truth.size - 1) - truth[1:, None] / looked_at) / looked_at
-            covariance, first = part @ covariance[1:, 1:] @ part.T, first[1:]
-        larger = self.squares.larger[way, size][self._model.atoms.zone[first]]
-        added = (larger == np.unique(larger)[:, None]).astype(np.float64)
-        variance = np.einsum("ki,ij,kj->k", added, covariance, added, optimize=True)
-        # E|error| of a normal error is sqrt(2/pi) of its deviation
-        return 0.5 * float(np.sqrt(2 / np.pi * np.maximum(variance, 0)).sum())
+        return _mean_distance(self._added(way, size, inner, truth), covariance)
+
+    def least_of_any(self, way: str, people: int, guess: FloatArray) -> dict[int, float]:
+        """By the size of zones, the mean distance to all these people that no estimate from the reports of `people` of
+        them undercuts, biased or not, which knows no more than where nobody is and a guess as far off as `guess` (a
+        spread over small zones and elsewhere), normal errors assumed; none where zones are too many to tell.
+
+        It is a mean over truths around the guess (Bayes): the middle of what is likely after the reports is the best
+        that can be said of each zone.
+        """
+        rows, truth = self._rows(way, 0)
+        if truth.size > _BOUND_ZONES:
+            return {}
+        left = _left(rows, truth, people, self.lat.size, self._prior(way, truth, guess))
+        sizes = (size for of, size in self.squares.larger if of == way)
+        return {size: _mean_distance(self._added(way, size, 0, truth), left) for size in sizes}
+
+    def _prior(self, way: str, truth: FloatArray, guess: FloatArray) -> FloatArray:
+        """The covariance, for the small zones, of truths around a guess that is as far off as `guess` in zones of every
+        size. From the largest zones down, each is off in proportion to its true share, with all that is in it, and the
+        zones of one larger zone add up to nothing.
+
+        Errors of small zones that know nothing of each other would have to be far larger than any guess's, since they
+        cancel in larger zones: the guess's own do not.
+        """
+        covariance, around = np.zeros((truth.size, truth.size)), np.zeros(truth.size, np.int64)
+        true = sums(self._model.atoms.zone, self._model.atoms.prior, guess.size)
+        for size in [*sorted((size for of, size in self.squares.larger if of == way), reverse=True), 0]:
+            zone = np.unique(self._larger(way, size, 0), return_inverse=True)[1]
+            held, outer = sums(zone, truth), np.zeros(zone.max() + 1, np.int64)
+            outer[zone] = around
+            around = zone
+            if outer.max() + 1 == outer.size:  # no larger zone is divided
+                continue
+            square = held**2
+            free = np.diag(square) - np.outer(square, square / sums(outer, square)[outer]) * (outer == outer[:, None])
+            inside = truth / held[zone]
+            off = free[np.ix_(zone, zone)] * np.outer(inside, inside)
+            far = self.squares.distance(way, size, guess, true)
+            covariance += off * _part(self._added(way, size, 0, truth), covariance, off, far)
+        return covariance
+
+    def _added(self, way: str, size: int, inner: int, truth: FloatArray) -> FloatArray:
+        """Errors of shares of larger zones from those of smaller ones: people whom a way looks at are all there are."""
+        larger = self._larger(way, size, inner)
+        looked_at = larger >= 0
+        added = (larger == np.unique(larger[looked_at])[:, None]).astype(np.float64)
+        part = truth[looked_at].sum()
+        return np.asarray((added - np.outer(added @ truth / part, looked_at)) / part)
+
+    def _larger(self, way: str, size: int, inner: int) -> IntArray:
+        """The larger zone of each smaller one that somebody is in."""
+        zone = self._model.atoms.zone
+        first = np.unique(self.squares.number(way, inner)[zone], return_index=True)[1]
+        return np.asarray(self.squares.number(way, size)[zone[first]])
+
+
+def _left(rows: FloatArray, truth: FloatArray, people: int, of: int, prior: FloatArray) -> FloatArray:
+    """The covariance of true shares of `of` people once `people` of them have reported."""
+    root = np.sqrt(truth)
+    # without the sum of all shares, of which nothing need be told; 1 would be places that are told for certain
+    told, along = np.linalg.eigh(information_of(rows, truth) * np.outer(root, root) - np.outer(root, root))
+    told = np.clip(told, 0, 1 - 1e-9)
+    # the inverse of 1 / (told people) - 1 / of, as in `least_unbiased`
+    information = (along * (people * told / (1 - told * people / of))) @ along.T
+    prior = prior / np.outer(root, root)
+    return np.asarray(np.linalg.solve(np.eye(truth.size) + prior @ information, prior) * np.outer(root, root))
+
+
+def _part(added: FloatArray, covariance: FloatArray, off: FloatArray, far: float) -> float:
+    """How much of the errors `off` it takes, besides those that there are, for a mean distance `far`."""
+    from scipy.optimize import brentq
+
+    def beyond(part: float) -> float:
+        return _mean_distance(added, covariance + part * off) - far
+
+    return float(brentq(beyond, 0.0, 2 * (far / _mean_distance(added, off)) ** 2)) if beyond(0.0) < 0 else 0.0
+
+
+def _mean_distance(added: FloatArray, covariance: FloatArray) -> float:
+    """Of zones to which errors are added up, from their covariance."""
+    variance = np.einsum("ki,ij,kj->k", added, covariance, added, optimize=True)
+    # E|error| of a normal error is sqrt(2/pi) of its deviation
+    return 0.5 * float(np.sqrt(2 / np.pi * np.maximum(variance, 0)).sum())
 
 
 def _distance(one: FloatArray, other: FloatArray) -> float:
