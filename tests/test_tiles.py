@@ -13,6 +13,7 @@ from unittest import mock
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import shapely
 from click.testing import CliRunner
@@ -36,6 +37,7 @@ from geoelastic.randomness import SeededRandom
 from geoelastic.reports.table_reports import sanitize_arrays
 from geoelastic.tiles import InlineEngine, build_tiles
 from geoelastic.tiles import parts as tiled_parts
+from geoelastic.tiles.store import CachedStore
 from geoelastic.tiles.tiled_metric import TiledMetric, open_tiles
 from geoelastic.tiles.tiling import Box, Tiling
 from statistical.toolbox import assert_chi_square
@@ -662,3 +664,23 @@ def test_water_and_names_are_kept_beside_the_tiles(folder: Path, tmp_path: Path)
     metric.store.write_table(name, {"begins": np.ones(1, np.uint8)}, {"names": []})
     with pytest.raises(FileError, match="context"):
         _ = open_tiles(path).context
+
+
+def test_nothing_can_be_missing_in_a_table_of_a_tile(tmp_path: Path) -> None:
+    """Such columns are read in half the time; those of older maps, where the file would allow it, are read as well."""
+    columns = {"exponent": np.array([0, 3], np.uint8), "mass": np.array([5, 7], np.int64)}
+    store = CachedStore(str(tmp_path))
+    store.write_table("build/a.parquet", columns, {"of": 2})
+    written = pq.read_table(tmp_path / "build/a.parquet")
+    assert not any(field.nullable for field in written.schema)
+    older = written.cast(pa.schema([field.with_nullable(True) for field in written.schema], written.schema.metadata))
+    pq.write_table(older, tmp_path / "build/b.parquet")
+    store.fetch(["build/a.parquet", "build/b.parquet", "build/none.parquet"])  # one that is not there is found later
+    for name in ("a", "b"):
+        found, summary = store.read_table(f"build/{name}.parquet")
+        assert summary == {"of": 2}
+        assert {key: (value.dtype, value.tolist()) for key, value in found.items()} == {
+            key: (value.dtype, value.tolist()) for key, value in columns.items()
+        }
+    with pytest.raises(FileError, match="no such file"):
+        store.read_table("build/none.parquet")
