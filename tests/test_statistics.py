@@ -19,7 +19,7 @@ from geoelastic.statistics import compare, plan, prepare
 from geoelastic.statistics.atoms import entries_of, make_atoms
 from geoelastic.statistics.counted_reports import count_reports, counted_reports
 from geoelastic.statistics.information import covariance_of, grouped, information_of, linear_estimator, merge_zones
-from geoelastic.statistics.maximum import expectation_maximisation, log_likelihood
+from geoelastic.statistics.maximum import expectation_maximisation
 from geoelastic.statistics.reports import ReadReports, report_batches
 from geoelastic.statistics.scales import STRENGTHS, Tree, make_scales, strongest
 from geoelastic.statistics.zones import grid_zones, make_zones, polygon_zones
@@ -85,6 +85,22 @@ def test_fenced_places_report_evenly_over_their_fence(metric: Any) -> None:
             for x, share in zip(location[mine], shares[mine], strict=True)
         )
         np.testing.assert_allclose(survey.matrix[a], expected, rtol=1e-9, atol=1e-15)
+
+
+def log_likelihood(matrix: Any, counts: Any, shares: Any) -> float:
+    """The mean log-likelihood of a report."""
+    seen = counts > 0
+    return float(counts[seen] @ np.log(shares @ matrix[:, seen]) / counts.sum())
+
+
+def log_prior(tree: Tree, shares: Any, parts: Any, strength: float) -> float:
+    """The logarithm of the prior's density, up to a constant."""
+    total, held = 0.0, shares
+    for k, (parent, part) in enumerate(zip(tree.parent, parts, strict=True)):
+        above = np.bincount(parent, weights=held)
+        total += strength * (len(tree.parent) - k) ** 2 * float(part @ np.log(held / above[parent]))
+        held = above
+    return total
 
 
 def test_likelihood_never_falls_and_ends_at_the_maximum(survey: Any) -> None:
@@ -157,7 +173,7 @@ def test_posterior_under_a_tree_never_falls_and_ends_at_its_maximum(tree: Tree, 
     counts = np.random.default_rng(6).multinomial(300, guess[::-1] @ rows / (guess @ rows).sum()).astype(float)
 
     def posterior(shares: Any) -> float:
-        return counts.sum() * log_likelihood(rows, counts, shares) + tree.log_prior(shares, parts, strength)
+        return counts.sum() * log_likelihood(rows, counts, shares) + log_prior(tree, shares, parts, strength)
 
     shares, before = guess, -np.inf
     for _ in range(500):

@@ -135,8 +135,7 @@ def _reported(channel: Channel, draws: IntArray, rng: np.random.Generator) -> Fl
     """Points: a cell drawn evenly inside each output."""
     side = channel.outputs.side[draws]
     offset = (rng.integers(0, side[:, None], size=(len(draws), 2)) + 0.5 - side[:, None] / 2) * channel.outputs.cell_m
-    points: FloatArray = channel.outputs.xy[draws] + offset
-    return points
+    return channel.outputs.xy[draws] + offset
 
 
 #: an irregular fence of 15 cells that holds the home off its centre: rows and columns from the home

@@ -129,8 +129,7 @@ def _triangle(epsilon: float, a: FloatArray, b: FloatArray) -> FloatArray:
         cosh = np.cosh(t * top)
         s = epsilon * a * cosh
         total += w * (-np.expm1(-s) - s * np.exp(-s)) / cosh
-    mass: FloatArray = total * top / (2 * math.pi)
-    return mass
+    return total * top / (2 * math.pi)
 
 
 def _telescope(row: IntArray, col: IntArray, margin: int, reach: int) -> IntArray:

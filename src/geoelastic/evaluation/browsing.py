@@ -64,8 +64,7 @@ def week_of(trace: Trace, area: Area, *, seed: int) -> Week:
     xy = np.column_stack(area.to_xy(trace.lat, trace.lon))
 
     def at(moments: FloatArray) -> FloatArray:
-        found: FloatArray = xy[np.maximum(np.searchsorted(trace.time_s, moments, side="right") - 1, 0)]
-        return found
+        return xy[np.maximum(np.searchsorted(trace.time_s, moments, side="right") - 1, 0)]
 
     hour = (times - start) / 3600 % 24
     nights = start + (np.arange(DAYS)[:, None] * 24 + np.arange(0, 6, 0.25)[None, :]).ravel() * 3600

@@ -132,8 +132,7 @@ class _Person:
         ways = self.routes.setdefault((start, goal), [])
         if len(ways) < 2:
             ways.append(self._streets(start, goal))
-        way: FloatArray = ways[int(self.rng.integers(len(ways)))]
-        return way
+        return ways[int(self.rng.integers(len(ways)))]
 
     def _streets(self, start: Point, goal: Point) -> FloatArray:
         """From door to the nearest corner, along streets in a few straight runs, to the corner nearest the goal."""

@@ -105,8 +105,7 @@ def _distances(
 
 
 def _locations_of(metric: AnyMetric, prior: Prior) -> IntArray:
-    owner: IntArray = metric.locations.owner.ravel()[prior.cell].astype(np.int64)
-    return owner
+    return metric.locations.owner.ravel()[prior.cell].astype(np.int64)
 
 
 def _outputs(metric: AnyMetric) -> Outputs:
@@ -163,8 +162,7 @@ def mechanism_channel(mechanism: ElasticMechanism | Sticky, prior: Prior, *, nam
 
 def _weight_by_units(weights: Weights, most: int) -> FloatArray:
     """The mechanism's weight at each whole distance up to `most`, and then 0 for whatever lies beyond."""
-    shell, place = np.divmod(np.arange(most + 1), weights.period)
-    return np.append(weights.table[place] * np.exp2(-shell.astype(np.float64)), 0.0)
+    return np.append(weights.at(np.arange(most + 1)), 0.0)
 
 
 def cells_in(metric: AnyMetric, area: StudyArea) -> IntArray:
@@ -194,16 +192,13 @@ def paper_channel(
         label = "as in the paper, whole map (no guarantee)"
     else:
         cells = np.union1d(cells_in(metric, area), prior.cell)
-        outputs, column = _single_cells(metric, cells), metric.locations.owner.ravel()[cells].astype(np.int64)
+        xy = np.column_stack(metric.grid.cell_to_xy(*np.divmod(cells, metric.grid.cols)))
+        outputs = Outputs(xy, np.ones(len(cells), dtype=np.int64), float(metric.grid.cell_m))
+        column = metric.locations.owner.ravel()[cells].astype(np.int64)
         label = "as in the paper, in the box (no guarantee)"
     count = outputs.side.astype(np.float64) ** 2
     weight_of = _weight_by_units(make_weights(HALF), level_to_units(2 * metric.l_top))
     return _channel(name or label, table, column, weight_of, (count, count), outputs, sound=False)
-
-
-def _single_cells(metric: AnyMetric, cells: IntArray) -> Outputs:
-    xy = np.column_stack(metric.grid.cell_to_xy(*np.divmod(cells, metric.grid.cols)))
-    return Outputs(xy, np.ones(len(cells), dtype=np.int64), float(metric.grid.cell_m))
 
 
 def _channel(

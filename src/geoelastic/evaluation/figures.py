@@ -54,10 +54,7 @@ def _window(metric: AnyMetric, cells: Any, margin: int) -> tuple[slice, slice, G
     row, col = np.divmod(cells, metric.grid.cols)
     r0, r1 = max(int(row.min()) - margin, 0), min(int(row.max()) + margin + 1, metric.grid.rows)
     c0, c1 = max(int(col.min()) - margin, 0), min(int(col.max()) + margin + 1, metric.grid.cols)
-    x, y = metric.grid.cell_to_xy((r0 + r1 - 1) / 2, (c0 + c1 - 1) / 2)
-    lat, lon = metric.grid.area.to_latlon(x, y)
-    grid = Grid.of_shape((r1 - r0, c1 - c0), metric.grid.cell_m, (float(lat), float(lon)))
-    return slice(r0, r1), slice(c0, c1), grid
+    return slice(r0, r1), slice(c0, c1), metric.grid.part(r0, c0, r1, c1)
 
 
 def maps(metric: AnyMetric, study: dict[str, Any], area_cells: Sequence[Any]) -> Any:

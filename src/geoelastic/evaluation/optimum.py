@@ -73,8 +73,7 @@ class LinearProgram:
     def cost_m(self) -> FloatArray:
         """Metres between each place and each report."""
         apart = (self.places_mm[:, None, :] - self.reports_mm[None, :, :]) / 1000
-        metres: FloatArray = np.hypot(apart[..., 0], apart[..., 1])
-        return metres
+        return np.hypot(apart[..., 0], apart[..., 1])
 
 
 def spanner(units: IntArray, stretch: float) -> IntArray:

@@ -56,8 +56,7 @@ class Prior:
 
 def metres_between(one: FloatArray, other: FloatArray) -> FloatArray:
     """Distances (n, m) between places (n, 2) and places (m, 2)."""
-    metres: FloatArray = np.hypot(one[:, None, 0] - other[None, :, 0], one[:, None, 1] - other[None, :, 1])
-    return metres
+    return np.hypot(one[:, None, 0] - other[None, :, 0], one[:, None, 1] - other[None, :, 1])
 
 
 def prior_from_checkins(checkins: Checkins, grid: Grid, *, count: str = "visits", places: str = "auto") -> Prior:

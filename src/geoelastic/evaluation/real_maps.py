@@ -111,18 +111,12 @@ class RealData:
 
     def paris(self, size_km: float, *, r_small: float = 300, **build: bool) -> Path:
         """The file of a metric of greater Paris, built and verified now or in an earlier run."""
-        files = ("homes", "restaurants", "venues")
-        key = {
-            "recipe": _RECIPE,
-            "size_km": float(size_km),
-            "city": CITY_RADIUS_M,
-            **{k: self.digest(k) for k in files},
-        }
-
-        def quality() -> Quality:
-            return quality_from_source(self.paris_recipe(size_km))
-
-        return self._metric("paris", key, quality, build, city=(*PARIS, CITY_RADIUS_M), r_small=r_small)
+        digests = {name: self.digest(name) for name in ("homes", "restaurants", "venues")}
+        key = {"recipe": _RECIPE, "size_km": float(size_km), "city": CITY_RADIUS_M, **digests}
+        city = (*PARIS, CITY_RADIUS_M)
+        return self._metric(
+            "paris", key, lambda: quality_from_source(self.paris_recipe(size_km)), build, city=city, r_small=r_small
+        )
 
     def paris_recipe(self, size_km: float) -> Path:
         """The recipe of greater Paris, as a file that names the data."""

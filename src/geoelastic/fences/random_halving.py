@@ -67,8 +67,7 @@ def random_core(crowd: Crowd, lat: float, lon: float, *, rng: RandomBelow | None
 
 def widened(core: BoolArray, margin_cells: float) -> BoolArray:
     """The core and all cells within the margin of it, as far as the map reaches."""
-    fence: BoolArray = np.asarray(distance_transform_edt(~core) <= margin_cells)
-    return fence
+    return np.asarray(distance_transform_edt(~core) <= margin_cells)
 
 
 def _draw_cut(part: IntArray, weight: FloatArray, crowd: Crowd, draws: RandomBelow) -> IntArray | None:

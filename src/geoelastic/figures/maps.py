@@ -192,8 +192,7 @@ def fences_map(metric: AnyMetric, *, rng: RandomSource | None = None) -> Picture
 
 def _mass_per_hectare(metric: AnyMetric) -> FloatArray:
     per_cell = metric.mass / metric.locations.area_cells
-    density: FloatArray = per_cell[metric.locations.owner] / (metric.grid.cell_m / 100) ** 2
-    return density
+    return per_cell[metric.locations.owner] / (metric.grid.cell_m / 100) ** 2
 
 
 def _grey(metric: AnyMetric) -> FloatArray:

@@ -103,8 +103,7 @@ class PlanarLaplace(Card, OfOnePlace):
     def radius_cdf(self, radius_m: npt.ArrayLike) -> FloatArray:
         """Probability that the report lies within `radius_m` of the true place."""
         scaled = self.epsilon * np.maximum(np.asarray(radius_m, dtype=np.float64), 0)
-        inside: FloatArray = -np.expm1(-scaled) - scaled * np.exp(-scaled)
-        return inside
+        return -np.expm1(-scaled) - scaled * np.exp(-scaled)
 
     def radius_quantile(self, share: npt.ArrayLike) -> FloatArray:
         """The radius that holds this share of the reports: the inverse of `radius_cdf`."""

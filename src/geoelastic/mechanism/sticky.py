@@ -115,8 +115,7 @@ class Sticky(OverElastic):
 
     def probabilities(self, i: int) -> FloatArray:
         """The chances of each report of location `i` for those who do not have the key."""
-        chances: FloatArray = self.mechanism.probabilities(i)
-        return chances
+        return self.mechanism.probabilities(i)
 
     def expected_error(self, i: int) -> float:
         """Mean distance in metres over all keys."""

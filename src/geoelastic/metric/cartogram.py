@@ -150,8 +150,7 @@ def _centres(locations: Locations) -> FloatArray:
 
 
 def _bounded(cells: FloatArray, mean: float | None = None) -> FloatArray:
-    bounded: FloatArray = np.maximum(cells, _LEAST_PART * (float(cells.mean()) if mean is None else mean))
-    return bounded
+    return np.maximum(cells, _LEAST_PART * (float(cells.mean()) if mean is None else mean))
 
 
 def _kept(at: FloatArray, shape: npt.NDArray[Any]) -> FloatArray:

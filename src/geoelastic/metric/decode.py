@@ -48,6 +48,7 @@ BY_LOCATION = {
 }  # fmt: skip
 BY_EDGE = {"edge_i": (0, CELLS), "edge_j": (0, CELLS), "edge_level": (0, WEIGHT)}
 BY_PAIR = {"edge_rise": (0, kernels.MOST_RISE)}
+_RANGES = BY_LOCATION | BY_EDGE | BY_PAIR
 
 _GRID = ("lat", "lon", "width_m", "height_m", "cell_m", "rows", "cols", "east_m", "north_m")
 _NEEDS = (
@@ -62,7 +63,7 @@ def decode_metric(manifest: dict[str, Any], columns: Columns) -> Metric:
     _require_columns(manifest, columns)
     grid = _grid(manifest["grid"])
     locations = _locations(grid, manifest["layout"], columns)
-    numbers = {name: schema.within(columns, name, *_range(name)) for name in columns}
+    numbers = {name: schema.within(columns, name, *_RANGES[name]) for name in columns}
     if float(numbers["mass"].sum(dtype=np.float64)) > MASS:  # in doubles, which do not wrap
         raise FileError(f"'mass' must be at most {MASS} units in all")
     fence = numbers.get("fence", np.zeros(locations.n, np.int64)).astype(np.int32)
@@ -144,7 +145,7 @@ def _require_columns(manifest: dict[str, Any], columns: Columns) -> None:
         for name in names:
             if name in columns and columns[name].shape != columns[first].shape:
                 raise FileError(f"'{name}' must have as many entries as '{first}': {columns[first].size}")
-    unknown = [name for name in columns if name not in {**BY_LOCATION, **BY_EDGE, **BY_PAIR}]
+    unknown = [name for name in columns if name not in _RANGES]
     if unknown:
         raise FileError(f"nothing is known of the column {unknown[0][:40]!r}")
 
@@ -153,10 +154,6 @@ def _together(due: bool, columns: Columns, names: tuple[str, ...], what: str) ->
     for name in names:
         if (name in columns) != due:
             raise FileError(f"'{name}' belongs to {what}, and to nothing else")
-
-
-def _range(name: str) -> tuple[int, int]:
-    return {**BY_LOCATION, **BY_EDGE, **BY_PAIR}[name]
 
 
 def _grid(where: dict[str, Any]) -> Grid:

@@ -9,7 +9,7 @@ layout and its edge list. Masses are stored as the integers that were verified.
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -56,11 +56,7 @@ def metric_to_parts(metric: Metric) -> tuple[dict[str, Any], dict[str, pa.Table]
     grid = metric.grid
     manifest = {
         "geoelastic": __version__,
-        "grid": {
-            "lat": grid.area.lat, "lon": grid.area.lon, "width_m": grid.area.width_m, "height_m": grid.area.height_m,
-            "cell_m": grid.cell_m, "rows": grid.rows, "cols": grid.cols,
-            "east_m": grid.area.east_m, "north_m": grid.area.north_m,
-        },
+        "grid": asdict(grid.area) | {"cell_m": grid.cell_m, "rows": grid.rows, "cols": grid.cols},
         "layout": metric.locations.kind,
         "method": metric.method,
         "requirement": metric.requirement.to_dict(),

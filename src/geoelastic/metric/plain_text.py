@@ -24,7 +24,6 @@ import numpy.typing as npt
 
 from ..arrays import IntArray
 from ..levels import level_to_units
-from ..mass import Requirement
 from .measures import output_measure
 from .metric import Metric
 
@@ -33,23 +32,20 @@ def dump_text(metric: Metric, measure: IntArray | None = None) -> Iterator[str]:
     """The text of a metric and the measure that its reports go by (by default the one it was sharpened for, or its
     mass), in pieces."""
     tail, tip, weight = metric.edge_units()
-    required = metric.requirement.table(metric.l_from, metric.l_top)
-    relief = metric.relief
+    asked, relief = metric.requirement, metric.relief
+    required = asked.table(metric.l_from, metric.l_top)
+    star = getattr(asked, "l_star", 0) if asked.power else 0
     if measure is None:
         measure = output_measure(metric, "mass" if relief is None else relief.output)
     height = np.zeros(metric.n, np.int64) if relief is None else relief.height
     locations = np.column_stack([metric.mass_units, metric.fence, metric.secret, height, measure])
     yield "geoelastic-dump 2\n"
     yield f"locations {metric.n} edges {tail.size} top {required.size - 1} sharpened {int(relief is not None)}\n"
-    yield f"{_recipe(metric.requirement)} from {level_to_units(metric.l_from)} last {_exact(metric.l_top)}\n"
+    yield f"power {asked.power} star {_exact(star)} from {level_to_units(metric.l_from)} last {_exact(metric.l_top)}\n"
     yield "required\n" + _lines(required[:, None])
     yield "location\n" + _lines(locations)
     yield "edge\n" + _lines(np.column_stack([tail, tip, weight]))
     yield "end\n"
-
-
-def _recipe(asked: Requirement) -> str:
-    return f"power {asked.power} star {_exact(getattr(asked, 'l_star', 0) if asked.power else 0)}"
 
 
 def _exact(number: float) -> str:

@@ -100,8 +100,7 @@ def _touched(after: Metric, before: Metric, origin: IntArray) -> IntArray:
 def _away(graph: Graph, seeds: npt.NDArray[np.integer], levels: float) -> FloatArray:
     """Distance in levels from the nearest of the seeds; `levels` where it is more than that."""
     limit = int(levels * 2**LEVEL_BITS)
-    away: FloatArray = np.minimum(graph.distances_from_any(seeds, limit), limit) / 2.0**LEVEL_BITS
-    return away
+    return np.minimum(graph.distances_from_any(seeds, limit), limit) / 2.0**LEVEL_BITS
 
 
 def _above(search: Search, old: Search, before: Metric, origin: IntArray, near: BoolArray, bar: Bar) -> FloatArray:
@@ -114,8 +113,7 @@ def _above(search: Search, old: Search, before: Metric, origin: IntArray, near: 
     above = height - old.estimate(old.totals(Heights(height, 0), LOOK, bar, note="as it was", only=known))
     search.follow(old)
     middle = np.median(above[known]) if known.any() else 0.0
-    result: FloatArray = np.where(known, above, middle)[origin]
-    return result
+    return np.where(known, above, middle)[origin]
 
 
 def _offset(above: FloatArray, away: FloatArray, core: tuple[float, float], look: float) -> FloatArray:

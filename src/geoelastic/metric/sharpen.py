@@ -150,8 +150,7 @@ class Search:
     def stored(self, state: Heights) -> IndexArray:
         """Whole units from 0 up: only differences count; 0 inside fences."""
         height = np.where(self._outside, state.height, np.inf)
-        stored: IndexArray = np.where(self._outside, np.rint(height - height.min()), 0).astype(np.int32)
-        return stored
+        return np.where(self._outside, np.rint(height - height.min()), 0).astype(np.int32)
 
     def totals(
         self, state: Heights, bound: float, bar: Bar, *, note: str = "", only: BoolArray | None = None

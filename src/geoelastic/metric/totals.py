@@ -58,8 +58,7 @@ class Totals:
         at_bound = float(weight_table()[int(self.bound * 2**LEVEL_BITS)])
         beyond = self.least * (2 / self.bound + 2 / self.bound**2)
         left = np.maximum(at_bound * reach - self.least, 0)
-        result: FloatArray = self.near + self.least + np.minimum(beyond, left)
-        return result
+        return self.near + self.least + np.minimum(beyond, left)
 
     def beside(self, other: Totals) -> Totals:
         """These and those of searches from other locations, equally far, of the same graph."""

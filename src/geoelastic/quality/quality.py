@@ -8,7 +8,7 @@ point), with its account in the metadata.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -64,12 +64,12 @@ def save_quality(quality: Quality, path: str | Path) -> None:
     require_path("path", path)
     if Path(path).suffix != ".parquet":
         raise InputError(f"a quality is written to a .parquet file, got {Path(path).name!r}")
-    grid, area = quality.grid, quality.grid.area
+    grid = quality.grid
     row, col = np.nonzero(quality.cells)
     lat, lon = grid.cell_to_latlon(row, col)
     head = {
         "version": _VERSION,
-        "area": [area.lat, area.lon, area.width_m, area.height_m, area.east_m, area.north_m],
+        "area": astuple(grid.area),
         "cell_m": grid.cell_m,
         "rows": grid.rows,
         "cols": grid.cols,

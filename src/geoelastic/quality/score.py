@@ -60,8 +60,7 @@ def hill_numbers(n_cells: int, cell: IntArray, code: IntArray, amount: FloatArra
         np.maximum.at(largest, where, share)
         return 1 / np.where(largest > 0, largest, 1.0)
     sums = np.bincount(where, weights=share**order, minlength=n_cells)
-    numbers: FloatArray = np.where(sums > 0, sums, 1.0) ** (1 / (1 - order))
-    return numbers
+    return np.where(sums > 0, sums, 1.0) ** (1 / (1 - order))
 
 
 def sum_with_diversity(amounts: Amounts, diversity: Diversity | None) -> FloatArray:
@@ -196,5 +195,4 @@ def _ring_areas(x: FloatArray, y: FloatArray, ring_start: IntArray) -> FloatArra
     cross = np.zeros(len(x))
     cross[:-1] = dx[:-1] * dy[1:] - dx[1:] * dy[:-1]
     cross[ring_start[1:] - 1] = 0.0
-    areas: FloatArray = np.add.reduceat(cross, ring_start[:-1]) / 2
-    return areas
+    return np.add.reduceat(cross, ring_start[:-1]) / 2

@@ -96,8 +96,7 @@ class Ground:
         if self._metric is None:
             return np.ones(self.grid.shape, dtype=np.bool_)
         whole = self._metric.whole()
-        secret: BoolArray = whole.secret[whole.locations.owner]
-        return secret
+        return whole.secret[whole.locations.owner]
 
     @cached_property
     def _nearest_secret(self) -> IntArray:

@@ -112,8 +112,7 @@ def in_bounds(lat: npt.ArrayLike, lon: npt.ArrayLike, bounds: Bounds) -> BoolArr
     """Which places lie in a box, also one that crosses the 180th meridian."""
     lat_min, lon_min, lat_max, lon_max = bounds
     lat_, lon_ = np.asarray(lat), np.asarray(lon)
-    inside: BoolArray = (lat_ >= lat_min) & (lat_ <= lat_max) & ((lon_ - lon_min) % 360 <= lon_max - lon_min)
-    return inside
+    return (lat_ >= lat_min) & (lat_ <= lat_max) & ((lon_ - lon_min) % 360 <= lon_max - lon_min)
 
 
 Geometries = npt.NDArray[np.object_]
@@ -237,8 +236,7 @@ def boxes_touch(boxes: tuple[FloatArray, FloatArray, FloatArray, FloatArray], bo
     meets = np.zeros(len(south), dtype=np.bool_)
     for turn in (-360, 0, 360):
         meets |= (east + turn >= lon_min) & (west + turn <= lon_max)
-    result: BoolArray = meets & (north >= lat_min) & (south <= lat_max)
-    return result
+    return meets & (north >= lat_min) & (south <= lat_max)
 
 
 def ranges(start: IntArray, index: IntArray) -> tuple[IntArray, IntArray]:

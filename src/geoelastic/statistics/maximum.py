@@ -25,12 +25,6 @@ def expectation_maximisation(matrix: FloatArray, counts: FloatArray, start: Floa
     return shares
 
 
-def log_likelihood(matrix: FloatArray, counts: FloatArray, shares: FloatArray) -> float:
-    """The mean log-likelihood of a report."""
-    seen = counts > 0
-    return float(counts[seen] @ np.log(shares @ matrix[:, seen]) / counts.sum())
-
-
 def out_of_patience(found: list[float]) -> bool:
     """Whether the likelihood of what was left out has not risen for long."""
     best = int(np.argmax(found))

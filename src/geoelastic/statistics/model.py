@@ -80,7 +80,6 @@ def report_model(
     cache: str | Path | None = None,
     workers: int | None = None,
     progress: bool = False,
-    most: int = MOST_ENTRIES,
 ) -> ReportModel:
     """The model of a mechanism's reports; kept in the folder `cache` by content."""
     if isinstance(mechanism, PlanarLaplace):
@@ -92,7 +91,7 @@ def report_model(
         )
     law = mechanism if isinstance(mechanism, Law) else law_of(mechanism)
     grid, owner = law.metric.grid, law.metric.locations.owner
-    group = _groups(law.metric, most // atoms.n)
+    group = _groups(law.metric, MOST_ENTRIES // atoms.n)
     path = None if cache is None else Path(cache) / f"model-{_digest(law, atoms, group)}.npy"
     shape = atoms.n, int(group.max()) + 1
     matrix = kept(path, lambda p: _read(p, shape), lambda: _matrix(law, atoms, group, workers, progress), _write)

@@ -120,16 +120,11 @@ def estimate_pictures(estimate: Estimate, truth: FloatArray | None = None) -> li
     top = max(float(np.nanmax(values)) for _, values in shown)
     return [
         Picture(
-            zones.grid, _painted(estimate, values), title, "share of people per km²", log=True, low=top / 3000,
-            high=top, note=f"{estimate.n:,.0f} people" if title == "Estimate" else "",
+            zones.grid, np.where(zones.label >= 0, values[zones.label], np.nan), title, "share of people per km²",
+            log=True, low=top / 3000, high=top, note=f"{estimate.n:,.0f} people" if title == "Estimate" else "",
         )
         for title, values in shown
     ]  # fmt: skip
-
-
-def _painted(estimate: Estimate, values: FloatArray) -> FloatArray:
-    label = estimate.zones.label
-    return np.where(label >= 0, values[label], np.nan)
 
 
 def estimate_page(estimate: Estimate, *, truth: FloatArray | None = None) -> str:

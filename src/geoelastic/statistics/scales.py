@@ -70,15 +70,6 @@ class Tree:
             shares = shares[parent] * (held[k] + seen * parts[k]) / (held[k + 1][parent] + seen)
         return shares
 
-    def log_prior(self, shares: FloatArray, parts: Sequence[FloatArray], strength: float) -> float:
-        """The logarithm of the prior's density, up to a constant."""
-        total, held = 0.0, shares
-        for k, (parent, part) in enumerate(zip(self.parent, parts, strict=True)):
-            above = sums(parent, held)
-            total += strength * (len(self.parent) - k) ** 2 * float(part @ np.log(held / above[parent]))
-            held = above
-        return total
-
 
 @dataclass(frozen=True, eq=False)
 class Scales:

@@ -143,13 +143,6 @@ def text(value: Any, name: str, *, choices: Collection[str] = (), pattern: str =
     return value
 
 
-def flag(value: Any, name: str) -> bool:
-    """True or false."""
-    if not isinstance(value, bool):
-        raise FileError(f"'{name}' must be true or false, got {_shown(value)}")
-    return value
-
-
 def listed(value: Any, name: str, *, least: int = 0, most: int) -> list[Any]:
     """A list of so many entries."""
     if not isinstance(value, list) or not least <= len(value) <= most:

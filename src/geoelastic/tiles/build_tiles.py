@@ -162,7 +162,7 @@ class Run:
     ) -> None:
         """One job for each tile in `specs`, unless its file is there already; in the end all have their summary."""
         names, summaries = self.names.setdefault(stage, {}), self.summaries.setdefault(stage, {})
-        jobs, tiles = [], {}
+        jobs, tiles, plan = [], {}, json.dumps(self.plan.to_dict(), sort_keys=True)
         for tile, spec in specs.items():
             name = names[tile] = self.file_of(folder, tile, stage, spec)
             found = self.store.summary(name)
@@ -171,7 +171,7 @@ class Run:
                 self.reused[stage] = self.reused.get(stage, 0) + 1
                 self._step()
                 continue
-            full = spec | {"root": self.store.root, "plan": _text(self.plan), "tile": tile, "output": name}
+            full = spec | {"root": self.store.root, "plan": plan, "tile": tile, "output": name}
             jobs.append(Job(f"geoelastic-{name}", function, full))
             tiles[jobs[-1].key] = tile
         for key, summary in self.engine.run(jobs):
@@ -193,10 +193,6 @@ class Run:
     def pick(self, stage: str, tiles: list[int]) -> dict[int, str]:
         """The files of some tiles."""
         return {tile: self.names[stage][tile] for tile in tiles}
-
-
-def _text(plan: TilePlan) -> str:
-    return json.dumps(plan.to_dict(), sort_keys=True)
 
 
 def run_plan(

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import BoolArray, IntArray
+from ..arrays import BoolArray
 from ..errors import FileError, InputError
 from ..fences import read_fences, shape_cells
 from ..levels import UNREACHABLE, level_to_units, units_to_mass
@@ -38,7 +38,7 @@ from .stages import pace_of
 from .tiled_metric import TiledMetric
 from .tiling import Box
 from .whole_graph import told_of, whole_metric
-from .window import Window, box_grid, read_cells, slopes
+from .window import box_grid, read_cells, slopes
 
 #: Where a tile has no edge, as steep as a manifest may say.
 _STEEP = 1e18
@@ -212,7 +212,9 @@ def _certified(
         for name in ("heights", "low_slope"):
             tile.pop(name, None)
     if sharpen and before.relief is not None:
-        sharp = resharpened(whole, before.whole(), _parents(before, window), workers=workers, progress=progress)
+        # the number before of each location, or of the one that it was a part of
+        origin = before.at_cells(window.locations.row, window.locations.col)[0]
+        sharp = resharpened(whole, before.whole(), origin, workers=workers, progress=progress)
         if sharp.relief is not None:
             height = sharp.relief.height
             content["relief"] = told_of(sharp.relief)
@@ -232,12 +234,6 @@ def _certified(
     if not fences:
         del content["fences"]
     return TiledMetric(store, content)
-
-
-def _parents(before: TiledMetric, window: Window) -> IntArray:
-    """The number before of each location, or of the one that it was a part of."""
-    at = window.locations
-    return before.at_cells(at.row, at.col)[0]
 
 
 def _summary(whole: Metric, facts: list[dict[str, Any]], seconds: float) -> dict[str, Any]:

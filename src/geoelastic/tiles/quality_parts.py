@@ -8,6 +8,7 @@ two of them gives each the share that lies there. The price is that the file is 
 
 from __future__ import annotations
 
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
@@ -92,14 +93,10 @@ def _area(source: str, recipe: Recipe, area: Area | None, cell_m: float) -> Area
 def _spec(grid: Grid, tiling: Tiling, part: int, source: str, recipe: str | None) -> dict[str, Any]:
     where = box_grid(grid, tiling.box(part))
     return {
-        "area": _numbers(where.area), "cell_m": grid.cell_m, "rows": where.rows, "cols": where.cols,
-        "whole": {"area": _numbers(grid.area), "rows": grid.rows, "cols": grid.cols},
+        "area": astuple(where.area), "cell_m": grid.cell_m, "rows": where.rows, "cols": where.cols,
+        "whole": {"area": astuple(grid.area), "rows": grid.rows, "cols": grid.cols},
         "part": part, "part_cells": tiling.side, "source": source, "recipe": recipe,
     }  # fmt: skip
-
-
-def _numbers(area: Area) -> list[float]:
-    return [area.lat, area.lon, area.width_m, area.height_m, area.east_m, area.north_m]
 
 
 def _name(part: str, spec: dict[str, Any], content: str, recipe: Recipe) -> str:

@@ -224,8 +224,7 @@ def read_columns(store: TileStore, window: Window, files: Files) -> Columns:
 def fence_of(columns: Columns) -> IndexArray:
     """The fence of each location of a tile; all 0 where the tile has no part of one."""
     none = np.zeros(columns["exponent"].size, np.int32)
-    fence: IndexArray = columns.get("fence", none)
-    return fence
+    return columns.get("fence", none)
 
 
 def place_of(columns: Columns) -> IndexArray | None:
