@@ -152,7 +152,8 @@ def reproduce(
 ) -> dict[str, Any]:  # fmt: skip
     """Everything from raw files to reports in `folder`; a second run finds what the first one finished.
 
-    Studies know nothing of each other: with several `workers` each has a process of its own, the longest first.
+    Studies know nothing of each other: with several `workers` each has a process of its own, the longest first. A
+    script of yours then needs its `if __name__ == "__main__":`, as always when Python starts processes.
     """
     begin = time.perf_counter()
     require_count("workers", workers)
