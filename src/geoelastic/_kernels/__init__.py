@@ -13,7 +13,7 @@ here. `buckets` is a power of two larger than every weight.
 Each kernel has a slow, obviously right twin in ``tests/reference``.
 """
 
-from ._compile import compile_at_once, when_compiling
+from ._compile import compile_at_once, usual, when_compiling
 from .ascent import (
     LIMIT_BITS,
     LONGER,
@@ -74,6 +74,6 @@ __all__ = [
     "link_tiles", "mean_distance", "mean_distances", "merge_edges", "met_flags", "near_totals", "neighbours",
     "outcomes", "paint_owner", "paper_pass", "parse_lines", "profiles", "raise_edges", "ratios", "report_distances",
     "rise_limits", "share", "shorten_paths", "shrink_factors", "simple_rings", "square_masses", "sums_up_to", "survey",
-    "to_first_frontier", "touching", "trace_weights", "unpack_leaves", "when_compiling", "within", "within_workspace",
-    "workspace", "zone_rows",
+    "to_first_frontier", "touching", "trace_weights", "unpack_leaves", "usual", "when_compiling", "within",
+    "within_workspace", "workspace", "zone_rows",
 ]  # fmt: skip

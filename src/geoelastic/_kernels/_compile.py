@@ -14,6 +14,7 @@ import functools
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -50,7 +51,7 @@ class Kernel:
         room = () if self._room is None else self._room(*arguments)
         if self._small and _spent < PATIENCE and "compiled" not in self.__dict__ and self._is_small(arguments):
             return self._read((*arguments, *room))
-        return self.compiled(*[_usual(argument) for argument in arguments], *room)
+        return self.compiled(*[usual(argument) for argument in arguments], *room)
 
     def _is_small(self, arguments):
         return sum(part.size for part in arguments if isinstance(part, np.ndarray)) <= self._small
@@ -134,8 +135,9 @@ class _Memory:
         self._array = array
 
 
-def _usual(argument):
-    """The argument in the one type that stands for all of its kind."""
+def usual(argument: Any) -> Any:
+    """The argument in the one type that stands for all of its kind. Who calls kernels often with an array that may not
+    be written asks once: another name for its memory takes as long to make as a short search."""
     if isinstance(argument, np.ndarray):
         return argument if argument.flags.writeable else np.asarray(_Memory(argument))
     if isinstance(argument, np.signedinteger):

@@ -71,7 +71,7 @@ class Sampler:
     """Draws from one location at a time; holds the workspace of a search and is not to be shared between threads."""
 
     def __init__(self, parts: Parts, weights: Weights) -> None:
-        self._parts, self._weights = parts, weights
+        self._parts, self._weights, self._table = parts, weights, kernels.usual(weights.table)
         self._part: Part | None = None
 
     @property
@@ -87,6 +87,7 @@ class Sampler:
             return False
         graph = part.graph
         self._part, self._unit = part, np.zeros(graph.n, np.int64)
+        self.rows, self._measure = [kernels.usual(row) for row in graph.rows], kernels.usual(part.measure)
         self._space = kernels.workspace(graph.n, graph.index.size, graph.buckets)
         return True
 
@@ -118,8 +119,7 @@ class Sampler:
 
     def expand(self, limit: int) -> bool:
         """Settle everything within `limit`; False when nothing is left beyond."""
-        graph, end = self.part.graph, np.int64(kernels.UNREACHABLE - 1)
-        kernels.expand(*graph.rows, self._unit, *self._space, limit, end, np.int64(2**62))
+        kernels.expand(*self.rows, self._unit, *self._space, limit, int(kernels.UNREACHABLE) - 1, 2**62)
         return bool(self._space[-1][kernels.LIVE])
 
 
@@ -157,11 +157,11 @@ class Line:
 
     def _to_first_frontier_at_once(self) -> None:
         """The same where all of the map is there: four times the rest is at most what is settled."""
-        sampler, part = self._sampler, self._sampler.part
+        sampler = self._sampler
         self._frontier = int(
             kernels.to_first_frontier(
-                *part.graph.rows, sampler._unit, *sampler._space, part.measure,
-                sampler._weights.table, *self._shells, self._total, STEP, _SHELLS,
+                *sampler.rows, sampler._unit, *sampler._space, sampler._measure,
+                sampler._table, *self._shells, self._total, STEP, _SHELLS,
             )
         )  # fmt: skip
         self._counted[0] = sampler._space[-1][kernels.SETTLED]
@@ -214,8 +214,8 @@ class Line:
         self._make_room()
         dist, _, _, _, order, state = sampler._space
         kernels.add_to_shells(
-            dist, order, int(self._counted[0]), int(state[kernels.SETTLED]), sampler.part.measure,
-            sampler._weights.table, *self._shells,
+            dist, order, int(self._counted[0]), int(state[kernels.SETTLED]), sampler._measure, sampler._table,
+            *self._shells,
         )  # fmt: skip
         self._counted[0] = state[kernels.SETTLED]
         self._reached(None)
@@ -228,12 +228,12 @@ class Line:
             while self._last < self._frontier + STEP:
                 self._widen()
             self._make_room()
-            part, blocks = sampler.part, self._blocks
+            blocks = self._blocks
             assert blocks is not None
             self._frontier, rest = map(int, kernels.advance_among_blocks(
-                *part.graph.rows, sampler._unit, *sampler._space,
-                part.measure, sampler._weights.table, *self._shells, blocks.block, blocks.at, blocks.box, blocks.slope,
-                part.rim, self._left, self._seen, self._counted, self._frontier, STEP, self._last, times,
+                *sampler.rows, sampler._unit, *sampler._space,
+                sampler._measure, sampler._table, *self._shells, blocks.block, blocks.at, blocks.box, blocks.slope,
+                sampler.part.rim, self._left, self._seen, self._counted, self._frontier, STEP, self._last, times,
             ))  # fmt: skip
             if rest < 0:
                 self._widen()
@@ -271,7 +271,7 @@ class Line:
             if dart < length:
                 return int(
                     kernels.find_in_shell(
-                        dist, order, int(state[kernels.SETTLED]), sampler.part.measure, sampler._weights.table, shell,
+                        dist, order, int(state[kernels.SETTLED]), sampler._measure, sampler._table, shell,
                         dart >> (scale - shell),
                     )
                 )  # fmt: skip

@@ -127,7 +127,5 @@ class SharedSampler(Sampler):
             near, frontier = line.distances
             most = int(near[z]) + away
             keep = threshold(self._weights, ceil, int(near[z]), most, rng)
-            if keep >= most or kernels.within(
-                *part.graph.rows, near, frontier, away, part.local(x), z, keep, *self._within
-            ):
+            if keep >= most or kernels.within(*self.rows, near, frontier, away, part.local(x), z, keep, *self._within):
                 return part.number(z)
