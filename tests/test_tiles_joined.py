@@ -65,9 +65,19 @@ def _around(tile: int, high: int, across: int) -> list[int]:
     ]
 
 
+def _by_tile(given: dict[str, Any]) -> dict[str, Any]:
+    """The same as the kernel is given it: rows and rises by tile, and places, scales and heights of those kept."""
+    begins = np.append(np.flatnonzero(given["slot"] >= ROW_START), [given["slot"].size] * given["offset"][-1])
+    arcs, kept = begins[given["offset"][1:-1]], given["place"] >= 0
+    parts = {name: np.split(given[name], arcs) for name in ("slot", "step")}
+    parts["rise"] = np.split(given["rise"], np.searchsorted(_forward(given), arcs)) if given["rise"].size else None
+    named = {name: given[name][kept] if given[name].size else given[name] for name in ("at", "scale", "height")}
+    return {name: (given | parts | named)[name] for name in NAMES}
+
+
 def told(given: dict[str, Any]) -> Any:
     """What the kernel says, in the words of its twin."""
-    start, index, weight, rim, arcs, least, longest = kernels.join_tiles(*(given[name] for name in NAMES))
+    start, index, weight, rim, arcs, least, longest = kernels.join_tiles(*_by_tile(given).values())
     if arcs < 0:
         return None
     tail = np.repeat(np.arange(start.size - 1), np.diff(start)).tolist()
@@ -97,7 +107,7 @@ def _forward(given: dict[str, Any]) -> list[int]:
     """The arcs to later leaves."""
     leaf = np.cumsum(given["slot"] >= ROW_START) - 1
     tile = np.searchsorted(given["offset"], leaf, side="right") - 1
-    there = given["later"][tile, given["slot"] % ROW_START]
+    there = given["later"][np.minimum(tile, len(given["later"]) - 1), np.minimum(given["slot"] % ROW_START, 8)]
     return np.flatnonzero((there > 0) | ((there == 0) & (given["step"] > 0))).tolist()
 
 

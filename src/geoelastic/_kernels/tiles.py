@@ -2,6 +2,7 @@
 """Graphs in tiles: rows of several tiles put together, and which searches meet flagged vertices."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -12,162 +13,134 @@ from .paths import SETTLED, begin, clear, expand, workspace
 
 #: Set on the first neighbour of each leaf; the lower bits are the slot of the neighbour's tile.
 ROW_START = 0x80
+_NONE = np.zeros(0, np.uint8)
 
 
-def _link_room(offset, around, later, slot, step, rise, place, fenced):
-    kept = int(np.count_nonzero(place >= 0))
-    room = slot.size
-    return (
-        np.zeros(kept + 1, np.int64), np.empty(room, np.int32), np.empty(room, np.int32), np.zeros(kept, np.bool_),
-        np.empty((offset[-1] + 1, 2), np.int64), np.empty(kept, np.int64), np.empty(kept, np.int64),
-    )  # fmt: skip
-
-
-@kernel(room=_link_room)
 def link_tiles(
-    offset, around, later, slot, step, rise, place, fenced, start, index, given, rim, row, leaf, waiting
-):  # fmt: skip
+    offset: Any, around: Any, later: Any, slots: Any, steps: Any, rises: Any, place: Any, fenced: Any
+) -> Any:  # fmt: skip
     """The graph of the leaves of some tiles that are kept: CSR with room left over, the rise of each arc to a later
     leaf, which leaves lost a neighbour, and how many arcs there are, or -1 if the tiles do not fit together.
 
     Tile t holds the leaves offset[t]:offset[t + 1]; around[t, s] is the tile in slot s of the 3 x 3 tiles around it,
     or -1, and later[t, s] tells whether the tile there comes after tile t (1), before it (-1) or is the same (0). Each
     leaf has a row of arcs, the first with ROW_START: each to a leaf in a slot, at its own number in its tile plus a
-    step. `rise` has an entry for each arc to a later leaf, in their order, or none at all. place[i] is the number of a
-    leaf among those kept, or -1. A leaf that is fenced[i] is left without neighbours.
+    step. `rises`, if there are any (None), have an entry for each arc to a later leaf, in their order. These three are
+    given by tile: most of what they hold may be of leaves that are not kept, and is not copied. place[i] is the number
+    of a leaf among those kept, or -1. A leaf that is fenced[i] is left without neighbours.
 
     Every arc to an earlier leaf meets the one that leads back, which waits for it in the order of rows: so that all
     have met means that rows are in order and the graph is the same in both directions.
     """
-    arcs = _link(offset, around, later, slot, step, rise, place, fenced, start, index, given, rim, row, leaf, waiting)
-    return start, index, given, rim, arcs
+    kept, room, raised = int(np.count_nonzero(place >= 0)), sum(slot.size for slot in slots), rises is not None
+    start, index, given = np.zeros(kept + 1, np.int64), np.empty(room, np.int32), np.empty(room, np.int32)
+    rim, waiting, arcs = np.zeros(kept, np.bool_), np.full(kept, -1, np.int64), 0
+    for t in range(len(slots)):
+        arcs = link_tile(
+            t, offset, around[t], later[t], slots[t], steps[t], rises[t] if raised else _NONE, raised, place, fenced,
+            arcs, start, index, given, rim, waiting,
+        )  # fmt: skip
+        if arcs < 0:
+            break
+    met = arcs >= 0 and bool(np.all((waiting < 0) | (waiting == start[1:])))
+    return start, index, given, rim, int(arcs) if met else -1
 
 
-def _join_room(offset, around, later, slot, step, rise, place, fenced, at, scale, height, slack_bits, slack_units):
-    return *_link_room(offset, around, later, slot, step, rise, place, fenced), np.array([np.inf, 0.0])
-
-
-@kernel(room=_join_room)
 def join_tiles(
-    offset, around, later, slot, step, rise, place, fenced, at, scale, height, slack_bits, slack_units,
-    start, index, weight, rim, row, leaf, waiting, told,
-):  # fmt: skip
+    offset: Any, around: Any, later: Any, slots: Any, steps: Any, rises: Any, place: Any, fenced: Any, at: Any,
+    scale: Any, height: Any, slack_bits: Any, slack_units: Any,
+) -> Any:  # fmt: skip
     """The graph that reports from some leaves of some tiles go by, all at once: `link_tiles`, lengths between places,
     conformal weights, rises and heights. CSR with room left over; which leaves lost a neighbour; how many arcs there
     are, or -1 if the tiles do not fit together; the least weight by length; the longest weight before heights.
 
-    at (n, 2): places with LENGTH_BITS fractional bits. height: none, or one a leaf; then a weight w gives up w >>
-    slack_bits, slack_units and the difference of heights, but not more than it has. Edges whose rise is 0 go last.
+    Of those kept, in their order: at (n, 2), places with LENGTH_BITS fractional bits; scale; height, or none; then a
+    weight w gives up w >> slack_bits, slack_units and the difference of heights, but not more than it has. Edges whose
+    rise is 0 go last.
     """
-    arcs = _link(offset, around, later, slot, step, rise, place, fenced, start, index, weight, rim, row, leaf, waiting)
+    start, index, weight, rim, arcs = link_tiles(offset, around, later, slots, steps, rises, place, fenced)
+    least, longest = np.inf, 0.0
     if arcs >= 0:
-        _weigh(start, index, weight, leaf, at, scale, height, slack_bits, slack_units, told)
-        arcs = _without_gone(start, index, weight)
-    return start, index, weight, rim, arcs, told[0], told[1]
+        arcs, least, longest = weigh_arcs(start, index, weight, at, scale, height, slack_bits, slack_units)
+    return start, index, weight, rim, arcs, least, longest
 
 
 @kernel
-def _link(offset, around, later, slot, step, rise, place, fenced, start, index, given, rim, row, leaf, waiting):
-    """How many arcs there are, or -1. An arc to an earlier leaf gets the number of the one that leads back."""
-    if not _find_rows(offset, later, slot, step, rise, row):
-        return np.int64(-1)
-    return _join_rows(
-        offset, around, later, slot, step, rise, place, fenced, start, index, given, rim, row, leaf, waiting
-    )
-
-
-@kernel
-def _find_rows(offset, later, slot, step, rise, row):
-    """Where the row of each leaf begins among the arcs and among the rises; whether every leaf has a row, every arc a
-    slot that there is, and every arc to a later leaf a rise, if there are any."""
-    arc, edge, size = np.uint64(0), np.int64(0), np.uint64(slot.size)
-    for t in range(offset.size - 1):
-        ahead = later[t]
-        for i in range(np.uint64(offset[t]), np.uint64(offset[t + 1])):
-            row[i, 0], row[i, 1] = arc, edge
-            if arc >= size or slot[arc] < ROW_START:
-                return False
-            while True:
-                s = slot[arc] & np.uint8(ROW_START - 1)
-                if s >= ahead.size:
-                    return False
-                edge += _is_forward(ahead[s], step[arc])
-                arc += np.uint64(1)
-                if arc == size or slot[arc] >= ROW_START:
-                    break
-    row[offset[-1], 0] = arc
-    return arc == size and (rise.size == 0 or edge == rise.size)
+def link_tile(
+    t, offset, around, later, slot, step, rise, raised, place, fenced, count, start, index, given, rim, waiting
+):  # fmt: skip
+    """`link_tiles` for tile t, when `count` arcs are there; how many there are then, or -1 if it does not fit: every
+    leaf has a row, every arc a slot that there is, and every arc to a later leaf a rise, if there are any. An arc to an
+    earlier leaf gets the number of the one that leads back."""
+    arc, edges, size = np.uint64(0), np.int64(0), np.uint64(slot.size)
+    for i in range(np.uint64(offset[t]), np.uint64(offset[t + 1])):
+        begin, edge = arc, edges
+        if arc >= size or slot[arc] < ROW_START:
+            return np.int64(-1)
+        while True:
+            s = slot[arc] & np.uint8(ROW_START - 1)
+            if s >= later.size:
+                return np.int64(-1)
+            edges += _is_forward(later[s], step[arc])
+            arc += np.uint64(1)
+            if arc == size or slot[arc] >= ROW_START:
+                break
+        if raised and edges > rise.size:
+            return np.int64(-1)
+        new, last = np.int64(place[i]), np.int64(-1)
+        if new < 0:
+            continue
+        for a in range(begin, begin if fenced[i] else arc):
+            s = slot[a] & np.uint8(ROW_START - 1)
+            forward, own = _is_forward(later[s], step[a]), np.int64(1 << RISE_BITS)
+            if forward and raised:
+                own = np.int64(rise[np.uint64(edge)])
+                edge += 1
+            tile, other = around[s], np.int64(-1)
+            if tile >= 0:
+                tip = offset[tile] + (np.int64(i) - offset[t]) + step[a]
+                if tip < offset[tile] or tip >= offset[tile + 1]:
+                    return np.int64(-1)
+                other = np.int64(place[np.uint64(tip)])
+                if other >= 0 and fenced[np.uint64(tip)]:
+                    continue
+            if other < 0:
+                rim[new] = True
+                continue
+            if other <= last or other == new or (other > new) != forward:
+                return np.int64(-1)
+            if forward and waiting[new] < 0:
+                waiting[new] = count
+            if not forward:
+                own = waiting[np.uint64(other)]
+                if own < 0 or own >= start[np.uint64(other + 1)] or index[np.uint64(own)] != new:
+                    return np.int64(-1)
+                waiting[np.uint64(other)] = own + 1
+            index[np.uint64(count)], given[np.uint64(count)] = other, own
+            last = other
+            count += 1
+        start[np.uint64(new + 1)] = count
+    return np.int64(count) if arc == size and (edges == rise.size or not raised) else np.int64(-1)
 
 
 @kernel
 def _is_forward(later, step):
     """Whether an arc leads to a later leaf."""
-    return later > 0 or (later == 0 and step > 0)
+    return (later > 0) | ((later == 0) & (step > 0))
 
 
 @kernel
-def _join_rows(
-    offset, around, later, slot, step, rise, place, fenced, start, index, given, rim, row, leaf, waiting
-):  # fmt: skip
-    """`_link`, where the rows of all leaves are known."""
-    count, new = np.int64(0), np.int64(-1)
-    for t in range(offset.size - 1):
-        ahead, near = later[t], around[t]
-        for i in range(np.uint64(offset[t]), np.uint64(offset[t + 1])):
-            if place[i] < 0:
-                continue
-            new += 1
-            leaf[new], waiting[new] = i, -1
-            last, edge = np.int64(-1), row[i, 1]
-            end = row[i, 0] if fenced[i] else row[i + np.uint64(1), 0]
-            for a in range(np.uint64(row[i, 0]), np.uint64(end)):
-                s = slot[a] & np.uint8(ROW_START - 1)
-                forward, own = _is_forward(ahead[s], step[a]), np.int64(1 << RISE_BITS)
-                if forward and rise.size > 0:
-                    own = np.int64(rise[np.uint64(edge)])
-                    edge += 1
-                tile, other = near[s], np.int64(-1)
-                if tile >= 0:
-                    tip = offset[tile] + (np.int64(i) - offset[t]) + step[a]
-                    if tip < offset[tile] or tip >= offset[tile + 1]:
-                        return np.int64(-1)
-                    other = np.int64(place[np.uint64(tip)])
-                    if other >= 0 and fenced[np.uint64(tip)]:
-                        continue
-                if other < 0:
-                    rim[new] = True
-                    continue
-                if other <= last or other == new or (other > new) != forward:
-                    return np.int64(-1)
-                if forward and waiting[new] < 0:
-                    waiting[new] = count
-                if not forward:
-                    own = waiting[np.uint64(other)]
-                    if own < 0 or own >= start[np.uint64(other + 1)] or index[np.uint64(own)] != new:
-                        return np.int64(-1)
-                    waiting[np.uint64(other)] = own + 1
-                index[np.uint64(count)], given[np.uint64(count)] = other, own
-                last = other
-                count += 1
-            start[new + 1] = count
-    met = True
-    for k in range(waiting.size):
-        met &= waiting[k] < 0 or waiting[k] == start[k + 1]
-    return count if met else np.int64(-1)
-
-
-@kernel
-def _weigh(start, index, weight, leaf, at, scale, height, slack_bits, slack_units, told):
-    """Weights in place of what `_link` left there, those of edges that have gone -1; the least by length and the
-    longest before heights are told."""
-    least, longest = np.inf, 0.0
-    for new in range(np.uint64(leaf.size)):
-        i = np.uint64(leaf[new])
-        for a in range(np.uint64(start[new]), np.uint64(start[new + np.uint64(1)])):
-            if index[a] < np.int64(new):
+def weigh_arcs(start, index, weight, at, scale, height, slack_bits, slack_units):
+    """Weights in place of what `link_tiles` left there, without edges that have gone; how many arcs are left, the least
+    weight by length and the longest before heights."""
+    least, longest, gone = np.inf, 0.0, False
+    for i in range(np.uint64(start.size - 1)):
+        for a in range(np.uint64(start[i]), np.uint64(start[i + np.uint64(1)])):
+            j = np.uint64(index[a])
+            if j < i:
                 weight[a] = weight[np.uint64(weight[a])]
                 continue
-            j, factor = np.uint64(leaf[np.uint64(index[a])]), np.int64(weight[a])
+            factor = np.int64(weight[a])
             dx, dy = np.int64(at[i, 0]) - at[j, 0], np.int64(at[i, 1]) - at[j, 1]
             length = np.int64(math.sqrt(float(dx * dx + dy * dy)))
             full = (length * (np.int64(scale[i]) + scale[j])) >> SHIFT
@@ -178,8 +151,9 @@ def _weigh(start, index, weight, leaf, at, scale, height, slack_bits, slack_unit
                 raised = max(raised - (raised >> slack_bits) - slack_units - climb, np.int64(0))
             slope = raised * float(1 << LENGTH_BITS) / (length + 1.0)
             least = min(least, slope if factor > 0 else np.inf)
+            gone |= factor == 0
             weight[a] = min(raised, np.int64(2**31 - 1)) if factor > 0 else np.int64(-1)
-    told[0], told[1] = least, longest
+    return _without_gone(start, index, weight) if gone else start[-1], least, longest
 
 
 @kernel

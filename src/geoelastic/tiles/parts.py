@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .. import _kernels as kernels
 from ..arrays import BoolArray, FloatArray, IndexArray, IntArray
@@ -39,8 +41,9 @@ _MEASURE_TOTAL = 2**31
 #: few of them.
 _SQUARE, _FEW = 64, 8
 #: A part first has the squares that are nearer than this many levels by the guess, half-way from the square before:
-#: most draws do not leave them (of `synthetic:country` 19 in 20, of a sixth of it 3 in 4). Then so many times more.
-_USUAL_LEVELS, _WIDER = 11.0, 1.5
+#: most draws do not leave them (of a sixth of `synthetic:country` 4 in 5). Then so many times more. Two levels more,
+#: and hardly any draw begins again, but all of them open one tile more.
+_USUAL_LEVELS, _WIDER = 9.0, 1.5
 #: Parts, and tiles, that are kept at hand.
 _KEPT, _TILES_KEPT = 6, 64
 #: Units of a place in a half cell; level units a half cell in one of a scale.
@@ -68,15 +71,14 @@ def measure_units(columns: Columns, output: str, densest: float, total: float, n
 @dataclass(frozen=True, eq=False)
 class _CheckedTile:
     """The locations of a tile, checked against what the manifest tells of them: (row, column, size) of each, its fence,
-    measure, block and (y, x) in half cells, and its place with LENGTH_BITS fractional bits. `squares`: the first one in
-    each square of _SQUARE cells."""
+    measure and block, and its place (east, north) with LENGTH_BITS fractional bits. `squares`: the first one in each
+    square of _SQUARE cells."""
 
     leaves: IndexArray
     squares: IntArray
     fence: IndexArray
     measure: IntArray
     block: IndexArray
-    at: FloatArray
     place: IndexArray
 
     def begins(self, side: int) -> tuple[IntArray, IndexArray]:
@@ -89,7 +91,8 @@ def _firsts(leaves: IndexArray, side: int) -> IntArray:
     """The first location in each square of so many cells, a power of two: along the Z-order curve all those of a square
     follow each other."""
     row, col = leaves.T[:2] // side
-    return np.flatnonzero(np.diff(row << 16 | col, prepend=-1))
+    square = row << 16 | col
+    return np.flatnonzero(np.append(True, square[1:] != square[:-1]))
 
 
 @dataclass(frozen=True)
@@ -99,14 +102,19 @@ class _SquaresToOpen:
     side: int
     by_tile: dict[int, list[tuple[int, int]]]
 
-    def hold(self, number: int, tile: _CheckedTile) -> BoolArray:
+    def hold(self, number: int, tile: _CheckedTile) -> IntArray:
         """Which locations of a tile have their south-west cell in one."""
         (begins, places), chosen = tile.begins(self.side), set(self.by_tile[number])
         held = [(row, col) in chosen for row, col in places.tolist()]
-        return np.repeat(held, np.diff(begins, append=tile.fence.size))
+        return np.flatnonzero(np.repeat(held, np.diff(begins, append=tile.fence.size)))
 
 
-#: (y, x) in half cells, and level units a half cell, of a square in the mean of its cells.
+def _of(values: Iterable[npt.NDArray[Any]], held: list[IntArray]) -> Any:
+    """What is told by tile of the locations that are held there, one after the other."""
+    return np.concatenate([some[at] for some, at in zip(values, held, strict=True)])
+
+
+#: (x, y) in half cells, and level units a half cell, of a square in the mean of its cells.
 _Mean = tuple[float, float, float]
 #: What a part is around: (row, column) of squares, the side of what they are the first square of, and how much wider.
 _Key = tuple[int, int, int, int]
@@ -183,10 +191,12 @@ class TiledParts:
         away = {(r, c): 0.0 for _, r, c in queue}
         means: dict[tuple[int, int], _Mean] = {}
         found: dict[int, list[tuple[int, int]]] = {}
+        done: set[tuple[int, int]] = set()
         while queue:
             so_far, r, c = heapq.heappop(queue)
-            if so_far > away[r, c]:
+            if (r, c) in done:
                 continue
+            done.add((r, c))
             tile = tiling.tile_of(r * square, c * square)
             if tile not in found:
                 found[tile] = []
@@ -195,7 +205,7 @@ class TiledParts:
             here, mine = means.get((r, c)), pace[tile]
             for dr, dc, steps in _AROUND:
                 there = (r + dr, c + dc)
-                if 0 <= there[0] < high and 0 <= there[1] < across:
+                if there not in done and 0 <= there[0] < high and 0 <= there[1] < across:
                     other = means.get(there) or means.get((r - dr, c - dc))
                     if here is None or other is None:
                         way = steps * square * (mine + pace[tiling.tile_of(there[0] * square, there[1] * square)])
@@ -209,12 +219,12 @@ class TiledParts:
     def _means(self, tile: int, square: int) -> dict[tuple[int, int], _Mean]:
         """Of the squares of a tile in which locations begin; opens the tile."""
         self._metric.fetch([tile])
-        checked, scale = self._tile(tile), self._metric.columns_of(tile)["scale"]
-        (begins, places), area = checked.begins(square), checked.leaves[:, 2] ** 2.0
-        cells, *sums = (np.add.reduceat(part, begins) for part in (area, *area * checked.at, area * scale))
-        y, x, pace = np.array(sums) / cells
-        means = zip(y.tolist(), x.tolist(), (pace * _SCALE_UNIT).tolist(), strict=True)
-        return {(r, c): mean for (r, c), mean in zip(places.tolist(), means, strict=True)}
+        checked, columns = self._tile(tile), self._metric.columns_of(tile)
+        (begins, places), area = checked.begins(square), _AREA[columns["exponent"]]
+        told = (area, *(area * checked.place.T), area * columns["scale"])
+        cells, *sums = (np.add.reduceat(part, begins) for part in told)
+        means = np.array(sums) / cells * np.array([[1 / PLACE_UNIT], [1 / PLACE_UNIT], [_SCALE_UNIT]])
+        return {(r, c): (x, y, pace) for (r, c), (x, y, pace) in zip(places.tolist(), means.T.tolist(), strict=True)}
 
     def _read(self, squares: _SquaresToOpen | None) -> Part:
         """The locations whose south-west cells lie in some squares (None: all), and the paths among them."""
@@ -222,24 +232,19 @@ class TiledParts:
         chosen = list(range(metric.tiling.n)) if squares is None else sorted(squares.by_tile)
         metric.fetch(chosen)
         tiles = [self._tile(tile) for tile in chosen]
-        offset = np.cumsum([0, *(tile.fence.size for tile in tiles)])
-        kept = [
-            np.ones(tile.fence.size, bool) if squares is None else squares.hold(k, tile)
+        held = [
+            np.arange(tile.fence.size) if squares is None else squares.hold(k, tile)
             for k, tile in zip(chosen, tiles, strict=True)
         ]
-        inside = np.concatenate(kept)
-        graph, rim = self._graph(chosen, tiles, offset, inside)
-        held = [np.flatnonzero(some) for some in kept]
-        pairs = list(zip(tiles, held, strict=True))
-        at = np.concatenate([tile.at[:, some] for tile, some in pairs], axis=1)
-        measure = np.concatenate([tile.measure[some] for tile, some in pairs])
-        block = np.concatenate([tile.block[some] for tile, some in pairs])
+        place = _of((tile.place for tile in tiles), held)
+        graph, rim = self._graph(chosen, tiles, held, place)
         numbers = np.concatenate([metric.first[k] + some for k, some in zip(chosen, held, strict=True)])
+        block, at = _of((tile.block for tile in tiles), held), np.ascontiguousarray(place.T[::-1]) / PLACE_UNIT
         blocks = Blocks(self._units.ravel(), self._boxes, self._slope, block, at)
-        return Part(graph, measure, numbers, rim, blocks)
+        return Part(graph, _of((tile.measure for tile in tiles), held), numbers, rim, blocks)
 
     def _graph(
-        self, chosen: list[int], tiles: list[_CheckedTile], offset: IntArray, inside: BoolArray
+        self, chosen: list[int], tiles: list[_CheckedTile], held: list[IntArray], at: IndexArray
     ) -> tuple[Graph, BoolArray]:
         """The graph that reports go by, and its rim."""
         metric, store = self._metric, self._metric.store
@@ -248,22 +253,23 @@ class TiledParts:
             for kind in metric.kinds(heights=self._sharp)
         }
 
-        def joined(kind: str, name: str, none: Any) -> Any:
-            return np.concatenate([table[name] for table in tables[kind]]) if kind in tables else np.zeros(0, none)
+        def each(kind: str, name: str) -> list[npt.NDArray[Any]]:
+            return [table[name] for table in tables.get(kind, ())]
 
-        height = joined("heights", "height", np.int32)
-        scale = joined("tile", "scale", np.int32)
-        rise = joined("rises", "rise", np.uint8)
-        if height.size != (scale.size if self._sharp else 0):
+        sizes, height = [tile.fence.size for tile in tiles], each("heights", "height")
+        if self._sharp and [some.size for some in height] != sizes:
             raise misfit(store)
-        place = np.full(inside.size, -1, np.int32)
-        place[inside] = np.arange(int(np.count_nonzero(inside)), dtype=np.int32)
+        offset = np.cumsum([0, *sizes])
+        kept = np.concatenate([first + some for first, some in zip(offset, held, strict=False)])
+        number = np.full(offset[-1], -1, np.int32)
+        number[kept] = np.arange(kept.size, dtype=np.int32)
         start, index, weight, rim, arcs, slope, longest = kernels.join_tiles(
-            offset, *tiles_around(metric.tiling, chosen), joined("edges", "slot", np.uint8),
-            joined("edges", "step", np.int32), rise, place, np.concatenate([tile.fence for tile in tiles]) > 0,
-            np.concatenate([tile.place for tile in tiles]), scale, height, SLACK_BITS, SLACK_UNITS,
+            offset, *tiles_around(metric.tiling, chosen), each("edges", "slot"), each("edges", "step"),
+            each("rises", "rise") if "rises" in tables else None, number,
+            np.concatenate([tile.fence for tile in tiles]) > 0, at, _of(each("tile", "scale"), held),
+            _of(height, held) if self._sharp else np.zeros(0, np.int32), SLACK_BITS, SLACK_UNITS,
         )  # fmt: skip
-        if arcs < 0 or slope < self._slope or (metric.plan.ascent and arcs > 0 and rise.size == 0):
+        if arcs < 0 or slope < self._slope:
             raise misfit(store)
         if longest > WEIGHT:
             raise FileError(
@@ -288,15 +294,15 @@ class TiledParts:
         measure = self._measure_of(columns)
         measure[fence > 0] = 0  # no search comes there
         block = (leaves[:, 0] // BLOCK_CELLS * self._units.shape[1] + leaves[:, 1] // BLOCK_CELLS).astype(np.int32)
-        squares, at = _firsts(leaves, _SQUARE), np.ascontiguousarray(place.T[::-1]) / PLACE_UNIT
+        squares = _firsts(leaves, _SQUARE)
         begins = squares[_firsts(leaves[squares], BLOCK_CELLS)]  # all of each block: it lies in one tile
         held = block[begins]
-        low, high = (end.reduceat(at, begins, axis=1) for end in (np.minimum, np.maximum))
+        low, high = (end.reduceat(place, begins).T[::-1] / PLACE_UNIT for end in (np.minimum, np.maximum))
         told = self._boxes[held].T
         inside = (told[::2] <= low) & (high <= told[1::2])
         if not inside.all() or np.any(np.add.reduceat(measure, begins) != self._units.ravel()[held]):
             raise misfit(metric.store)
-        return _CheckedTile(leaves, squares, fence, measure, block, at, place)
+        return _CheckedTile(leaves, squares, fence, measure, block, place)
 
 
 #: Neighbours of a square, and how long the way there is.

@@ -108,15 +108,14 @@ def read_window(
     rim, rise = np.zeros(kept.size, bool), None
     if edges is not None:
         rows = [store.read_table(edges[tile])[0] for tile in tiles]
-        factors = [] if rises is None else [store.read_table(rises[tile])[0]["rise"] for tile in tiles]
-        own = np.concatenate([np.zeros(0, np.uint8), *factors])
+        factors = None if rises is None else [store.read_table(rises[tile])[0]["rise"] for tile in tiles]
         number = np.full(fence.size, -1, np.int32)
         number[kept] = np.arange(kept.size, dtype=np.int32)
         start, index, given, rim, arcs = kernels.link_tiles(
-            np.cumsum([0, *counts]), *tiles_around(plan.tiling, tiles), _joined(rows, "slot"), _joined(rows, "step"),
-            own, number, fence > 0,
+            np.cumsum([0, *counts]), *tiles_around(plan.tiling, tiles), [row["slot"] for row in rows],
+            [row["step"] for row in rows], factors, number, fence > 0,
         )  # fmt: skip
-        if arcs < 0 or (rises is not None and arcs > 0 and own.size == 0):
+        if arcs < 0:
             raise misfit(store)
         place = [centre_or_place(part, table) for part, table in zip(leaves, tables, strict=True)]
         neighbours = start, index[:arcs], kernels.lengths_between(start, index[:arcs], np.concatenate(place)[kept])
@@ -231,7 +230,7 @@ def place_of(columns: Columns) -> IndexArray | None:
     """Places (east, north) on the cartogram, if the columns have them."""
     if "place_east" not in columns:
         return None
-    return np.column_stack([columns["place_east"], columns["place_north"]]).astype(np.int32)
+    return np.column_stack([columns["place_east"], columns["place_north"]]).astype(np.int32, copy=False)
 
 
 def between(store: TileStore, window: Window, files: Files) -> Window:
