@@ -29,8 +29,8 @@ _MOST_LIMIT = np.int64(2**31 - 2)
 _BEYOND, _NEAR = 1.8, 20.0
 
 
-def raise_edges(start: Any, index: Any, weight: Any, rise: Any) -> Any:
-    """The graph whose edges are floor(rise x weight / 2^RISE_BITS), without those of rise 0: start, index, weight.
+def raised_arcs(start: Any, index: Any, rise: Any) -> Any:
+    """The start of each row without the edges of rise 0, the arcs that are left, and their rises.
 
     `rise`: one per pair i < j, in the order of the rows.
     """
@@ -38,8 +38,13 @@ def raise_edges(start: Any, index: Any, weight: Any, rise: Any) -> Any:
     factor = np.empty(index.size, np.int64)
     factor[there] = factor[back] = rise
     kept = factor > 0
-    begin = np.concatenate([[0], np.cumsum(kept)])[start]
-    return begin, index[kept], ((weight[kept] * factor[kept]) >> RISE_BITS).astype(np.int32)
+    return np.concatenate([[0], np.cumsum(kept)])[start], np.flatnonzero(kept), factor[kept]
+
+
+def raise_edges(start: Any, index: Any, weight: Any, rise: Any) -> Any:
+    """The graph whose edges are floor(rise x weight / 2^RISE_BITS), without those of rise 0: start, index, weight."""
+    begin, kept, factor = raised_arcs(start, index, rise)
+    return begin, index[kept], ((weight[kept] * factor) >> RISE_BITS).astype(np.int32)
 
 
 def least_of_both(start: Any, index: Any, value: Any) -> Any:

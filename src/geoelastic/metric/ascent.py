@@ -29,11 +29,9 @@ from .. import _kernels as kernels
 from ..arrays import BoolArray, ByteArray, IndexArray, IntArray
 from ..levels import level_to_units
 from ..progress import Bar, progress_bar
-from .conformal import conformal_graph, repair
+from .conformal import Neighbours, conformal_graph, repair
 from .graph import Graph
 from .threads import in_parts
-
-Neighbours = tuple[IntArray, IndexArray, IndexArray]
 
 #: The level from which on scales see to the requirement: from 0.5 to 0.8 it makes no difference.
 UPPER = 0.6

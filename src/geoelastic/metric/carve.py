@@ -27,7 +27,7 @@ from ..mass import Mass
 from .ascent import ascend, carry_rise, restore_edges
 from .build import certified, require_connected_mass
 from .cartogram import neighbours_between, place_parts
-from .conformal import conformal_graph, repair
+from .conformal import Neighbours, conformal_graph, repair
 from .graph import Graph
 from .metric import Metric
 from .paper import PaperState, build_paper_graph
@@ -65,9 +65,10 @@ def carve(
     affected = _affected(metric, near)[parent] & (fence == 0) & bare.secret
     sources = np.flatnonzero(affected).astype(np.int32)
     if metric.scale is not None:
-        carved, moved = _carve_scales(bare, metric, metric.scale, parent, near, sources, workers)
+        neighbours = neighbours_between(locations, fence, place)
+        carved, moved = _carve_scales(bare, neighbours, metric, metric.scale, parent, near, sources, workers)
         if carved.rise is not None:
-            carved, raised = _raised(carved, near[parent] | moved, workers)
+            carved, raised = _raised(carved, neighbours, near[parent] | moved, workers)
             sources = np.union1d(sources, raised).astype(np.int32)
     else:
         carved, moved = _carve_edges(bare, parent, affected, workers, progress)
@@ -113,10 +114,9 @@ def _affected(metric: Metric, near: BoolArray) -> BoolArray:
 
 
 def _carve_scales(
-    bare: Metric, before: Metric, scale: IndexArray, parent: IntArray, near: BoolArray,
+    bare: Metric, neighbours: Neighbours, before: Metric, scale: IndexArray, parent: IntArray, near: BoolArray,
     sources: IndexArray, workers: int | None,
 ) -> tuple[Metric, BoolArray]:  # fmt: skip
-    neighbours = neighbours_between(bare.locations, bare.fence, bare.place)
     fenced = before.fence[parent] > 0
     start = np.where(fenced, 0, scale[parent]).astype(np.int32)
     start = _filled(neighbours, start, fenced & (bare.fence == 0))
@@ -141,19 +141,20 @@ def _other_fence(before: IndexArray, after: IndexArray) -> BoolArray:
     return np.asarray(~same[which.ravel()])
 
 
-def _raised(metric: Metric, around: BoolArray, workers: int | None) -> tuple[Metric, IndexArray]:
+def _raised(
+    metric: Metric, neighbours: Neighbours, around: BoolArray, workers: int | None
+) -> tuple[Metric, IndexArray]:
     """Edges around what changed, raised until they bind; and the secrets whose balls reach there, who say how far."""
     assert metric.scale is not None
     assert metric.rise is not None
     around = around & (metric.fence == 0)
     sources = np.flatnonzero(_affected(metric, around) & metric.secret & (metric.fence == 0)).astype(np.int32)
-    neighbours = neighbours_between(metric.locations, metric.fence, metric.place)
     base, table = conformal_graph(neighbours, metric.scale), metric.requirement.table(metric.l_from, metric.l_top)
     rise = ascend(base, metric.rise, metric.mass_units, table, sources, around=around, workers=workers)
     return replace(metric, graph=conformal_graph(neighbours, metric.scale, rise), rise=rise), sources
 
 
-def _filled(neighbours: tuple[IntArray, IndexArray, IndexArray], scale: IndexArray, missing: BoolArray) -> IndexArray:
+def _filled(neighbours: Neighbours, scale: IndexArray, missing: BoolArray) -> IndexArray:
     """Ground that a fence gave up takes the mean scale of its neighbours, from its edge inwards."""
     start, index, _ = neighbours
     values = np.where(missing, np.nan, scale.astype(np.float64))
@@ -183,18 +184,11 @@ def _carve_edges(
     table = metric.requirement.table(metric.l_from, metric.l_top)
     level = np.full(n, table.size, np.int32)
     level[affected] = np.searchsorted(table, metric.mass_units[affected], side="right")
-    secret = metric.secret
     state = PaperState(level, np.zeros(n, np.int64), graph)
     carved = build_paper_graph(
-        metric.locations,
-        metric.mass_units,
-        table,
-        metric.fence,
-        secret,
-        state=state,
-        workers=workers,
-        progress=progress,
-    )
+        metric.locations, metric.mass_units, table, metric.fence, metric.secret,
+        state=state, workers=workers, progress=progress,
+    )  # fmt: skip
     moved = np.diff(carved.start) != np.diff(graph.start)
     return replace(metric, graph=carved), moved & affected
 

@@ -30,6 +30,8 @@ from ..progress import Bar, progress_bar
 from .graph import Graph
 from .threads import in_parts
 
+Neighbours = tuple[IntArray, IndexArray, IndexArray]
+
 #: Each sweep both ways looks at one location in `STRIDE` and moves its surroundings by r^GAIN; measured on made-up
 #: and real cities, more sweeps or smaller strides gain less than 1 %.
 SWEEPS, STRIDE, GAIN = 8, 4, 0.5
@@ -39,39 +41,37 @@ SHRINK = 0.02
 _MAX_SCALE = 2**28
 
 
-def conformal_graph(
-    neighbours: tuple[IntArray, IndexArray, IndexArray], scale: IndexArray, rise: ByteArray | None = None
-) -> Graph:
+def conformal_graph(neighbours: Neighbours, scale: IndexArray, rise: ByteArray | None = None) -> Graph:
     """The graph that neighbours (start, index, length) and scales stand for; `rise`: edges' own factors (`ascent`)."""
+    return _graph_of(neighbours, rise)(scale)
+
+
+def _graph_of(neighbours: Neighbours, rise: ByteArray | None) -> Callable[[IndexArray], Graph]:
+    """`conformal_graph` of any scales: which edges there are is found once for all of them."""
     start, index, length = neighbours
-    weight = kernels.conformal_weights(start, index, length, scale)
-    return Graph(start, index, weight) if rise is None else Graph(*kernels.raise_edges(start, index, weight, rise))
+    if rise is None:
+        return lambda scale: Graph(start, index, kernels.conformal_weights(start, index, length, scale))
+    begin, kept, factor = kernels.raised_arcs(start, index, rise)
+    tip, long = index[kept], length[kept]
+
+    def graph(scale: IndexArray) -> Graph:
+        weight = kernels.conformal_weights(begin, tip, long, scale)
+        return Graph(begin, tip, ((weight * factor) >> kernels.RISE_BITS).astype(np.int32))
+
+    return graph
 
 
 def solve_scales(
-    scale: FloatArray,
-    neighbours: tuple[IntArray, IndexArray, IndexArray],
-    mass_units: IntArray,
-    table: IntArray,
-    sources: IndexArray,
-    *,
-    workers: int | None = None,
-    progress: bool = False,
-) -> IndexArray:
+    scale: FloatArray, neighbours: Neighbours, mass_units: IntArray, table: IntArray, sources: IndexArray, *,
+    workers: int | None = None, progress: bool = False,
+) -> IndexArray:  # fmt: skip
     """Scales such that every source meets the requirement table, from the first ones on."""
     work = sources.size * (SWEEPS / STRIDE + 2)
     with progress_bar("build", work, show=progress) as bar:
         for sweep in range(SWEEPS):
             part = sources[sweep % STRIDE :: STRIDE]
-            least = _ratios(
-                conformal_graph(neighbours, _whole(scale)),
-                mass_units,
-                table,
-                part,
-                workers,
-                bar,
-                sweep * sources.size / STRIDE,
-            )
+            graph, done = conformal_graph(neighbours, _whole(scale)), sweep * sources.size / STRIDE
+            least = _ratios(graph, mass_units, table, part, workers, bar, done)
             if part.size:
                 moves = np.clip(np.log(np.maximum(least, 1e-9)), -1.0, 0.5)
                 scale = scale * np.exp(GAIN * _shared(neighbours, moves, part))
@@ -82,20 +82,13 @@ def solve_scales(
 
 
 def repair(
-    neighbours: tuple[IntArray, IndexArray, IndexArray],
-    scale: IndexArray,
-    mass_units: IntArray,
-    table: IntArray,
-    sources: IndexArray,
-    *,
-    rise: ByteArray | None = None,
-    workers: int | None = None,
-    on_sweep: Callable[[int], None] | None = None,
-) -> IndexArray:
+    neighbours: Neighbours, scale: IndexArray, mass_units: IntArray, table: IntArray, sources: IndexArray, *,
+    rise: ByteArray | None = None, workers: int | None = None, on_sweep: Callable[[int], None] | None = None,
+) -> IndexArray:  # fmt: skip
     """Shrink scales around each source that falls short until none does."""
-    left, total = sources, sources.size
+    left, total, graph = sources, sources.size, _graph_of(neighbours, rise)
     while left.size:
-        factor, short = _shrink_factors(conformal_graph(neighbours, scale, rise), mass_units, table, left, workers)
+        factor, short = _shrink_factors(graph(scale), mass_units, table, left, workers)
         if np.any(short) and not scale[factor < 1].any():
             factor = _widened(neighbours, factor)
             if not scale[factor < 1].any():
@@ -107,7 +100,7 @@ def repair(
     return scale
 
 
-def _widened(neighbours: tuple[IntArray, IndexArray, IndexArray], factor: FloatArray) -> FloatArray:
+def _widened(neighbours: Neighbours, factor: FloatArray) -> FloatArray:
     """Every ball that falls short is at 0 already, and what is beside it lies beyond the last level: that must come
     nearer."""
     start, index, _ = neighbours
@@ -198,7 +191,7 @@ def _whole(scale: FloatArray) -> IndexArray:
     return np.minimum(scale, _MAX_SCALE).astype(np.int32)
 
 
-def _shared(neighbours: tuple[IntArray, IndexArray, IndexArray], moves: FloatArray, part: IndexArray) -> FloatArray:
+def _shared(neighbours: Neighbours, moves: FloatArray, part: IndexArray) -> FloatArray:
     """Moves known at some locations, spread to all: half one's own and half the neighbours' mean where both are known;
     and once more, for a smooth scale has fewer short ways through it."""
     start, index, _ = neighbours

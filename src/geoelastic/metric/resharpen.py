@@ -6,9 +6,9 @@ What changed is known from the two graphs. A change at distance r (of the lowere
 1 + e^-r at most: beyond `LOOK` levels heights stay. Nearer, each goes to where it was, moved by what ln S moved: ln S
 of both maps is estimated by the same bounded search, whose bias cancels, and so does what the old heights were off by.
 Then *every* edge of the new map is certified with the heights as they are stored, as if nothing had been known: the
-certificate of the old map, which a stranger may have written, is not believed. Edges between locations whose heights
-were found again come first. Where one of them is over, heights around it go all the way to ln S, and the rest of the
-map, which that would change, has not been searched yet; should that not do, all of the map makes its passes again.
+certificate of the old map, which a stranger may have written, is not believed. Edges close to the change come first.
+Where one of them is over, heights around it go all the way to ln S, and the rest of the map, which that would change,
+has not been searched yet; should that not do, all of the map makes its passes again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from ..progress import Bar, progress_bar
 from .graph import Graph
 from .measures import output_measure
 from .metric import Metric
-from .relief import lowered
 from .sharpen import CERTIFY, STEP, Heights, Search, sharpened
 
 #: How far heights are found again from what changed, and how far these passes look, in levels.
@@ -33,6 +32,8 @@ LOOK = 8.0
 CORE = 2.0, 6.0
 #: The same around edges that are over in spite of that, and how often it is tried.
 AROUND, AGAIN = (1.0, 3.0), 3
+#: Edges closer than this are looked at before all others: those that were over lay within 4 levels.
+FIRST = 5.0
 #: Passes before every edge is looked at; each is made where heights moved in the last by more than so many units (an
 #: edge's slack is mostly 7 to 30), and a level around.
 PASSES, MOVES, BESIDE = 9, 2.5, 1.0
@@ -51,14 +52,14 @@ def resharpened(
     measure, was = output_measure(bare, relief.output), output_measure(before, relief.output)
     search = Search(bare, measure, workers)
     state = Heights(relief.height[origin].astype(np.float64), 0)
-    away = _away(lowered(bare.graph, relief.height[origin]), _touched(bare, before, origin), LOOK)
+    away = _away(search.lowered(state), _touched(bare, before, origin), LOOK)
     away = np.where(bare.fence == 0, away, LOOK)
-    core, look, first = CORE, LOOK, away < LOOK
+    core, look, first = CORE, LOOK, away < FIRST
     with progress_bar("sharpen", _cost(search, away < LOOK), show=progress) as bar:
         above = _above(search, Search(replace(before, relief=None), was, workers), before, origin, away < LOOK, bar)
         above -= _log_factor(measure, was[origin])
         for _ in range(1 + AGAIN):
-            state = _settle(search, bare.graph, state, away < look, _offset(above, away, core, look), look, bar)
+            state = _settle(search, state, away < look, _offset(above, away, core, look), look, bar)
             found = search.totals(state, CERTIFY, bar, note="edges around", only=first)
             over = search.edges_over(state, found, first)
             if over.size == 0:
@@ -67,8 +68,10 @@ def resharpened(
                 if report["ok"]:
                     report["passes"] = state.passes
                     return replace(metric, relief=search.relief(state, relief.output, report))
+            away = _away(search.lowered(state), over, AROUND[1])
+            unseen = (away < AROUND[1]) & (found.near == 0)
+            found = found.beside(search.totals(state, CERTIFY, bar, note="around these", only=unseen))
             above, core, look = state.height - search.estimate(found), AROUND, CERTIFY
-            away = _away(lowered(bare.graph, search.stored(state)), over, AROUND[1])
             away = np.where((found.near > 0) & (away < AROUND[1]), away, look)
             first |= away < look
     return sharpened(metric, output=relief.output, near=state.height, workers=workers, progress=progress)
@@ -130,9 +133,7 @@ def _log_factor(measure: IntArray, was: IntArray) -> float:
     return float(np.median(np.log(measure[both] / was[both]))) * 2**LEVEL_BITS if both.any() else 0.0
 
 
-def _settle(
-    search: Search, graph: Graph, state: Heights, near: BoolArray, offset: FloatArray, look: float, bar: Bar
-) -> Heights:
+def _settle(search: Search, state: Heights, near: BoolArray, offset: FloatArray, look: float, bar: Bar) -> Heights:
     """Heights moved towards ln S + offset where they are `near`, until they hardly move."""
     height = state.height.copy()
     for turn in range(PASSES):
@@ -145,5 +146,5 @@ def _settle(
         moves = np.where(near, STEP * (search.estimate(found) + offset - height), 0.0)
         height = height + moves
         moved = np.flatnonzero(np.abs(moves) > MOVES)
-        near = near & (_away(lowered(graph, search.stored(state)), moved, BESIDE) < BESIDE)
+        near = near & (_away(search.lowered(state), moved, BESIDE) < BESIDE)
     return Heights(height, state.passes)

@@ -33,6 +33,7 @@ from ..progress import Bar, progress_bar
 from ..store import table_of
 from ..store.kept import KeptState
 from .any_metric import AnyMetric
+from .graph import Graph
 from .measures import output_measure
 from .metric import Metric
 from .relief import Relief, lowered
@@ -138,6 +139,7 @@ class Search:
         parts = metric.graph.components
         self._reach = np.bincount(parts, weights=measure.astype(np.float64))[parts]
         self._passed = 0.0
+        self._low: tuple[Heights, Graph] | None = None
 
     def cost(self, bounds: tuple[float, ...]) -> float:
         """What passes cost in all: what is within grows like the square of the distance."""
@@ -152,18 +154,22 @@ class Search:
         height = np.where(self._outside, state.height, np.inf)
         return np.where(self._outside, np.rint(height - height.min()), 0).astype(np.int32)
 
+    def lowered(self, state: Heights) -> Graph:
+        """The graph that these heights lead to; that of the last heights is kept."""
+        if self._low is None or self._low[0] is not state:
+            self._low = state, lowered(self._metric.graph, self.stored(state))
+        return self._low[1]
+
     def totals(
         self, state: Heights, bound: float, bar: Bar, *, note: str = "", only: BoolArray | None = None
     ) -> Totals:
         """Normalisers that the heights lead to, at every location (or `only` these)."""
-        graph = lowered(self._metric.graph, self.stored(state))
         order = self._order if only is None else self._order[only[self._order]]
         begun = self._passed
         share = Bar(lambda completed, **told: bar.update(begun + bound**2 * completed, note=told["note"] or note))
         self._passed += bound**2 * order.size
-        return totals_within(
-            graph, self._measure, order, bound, tail=bound >= CERTIFY, workers=self._workers, bar=share
-        )
+        graph, tail = self.lowered(state), bound >= CERTIFY
+        return totals_within(graph, self._measure, order, bound, tail=tail, workers=self._workers, bar=share)
 
     def estimate(self, totals: Totals) -> FloatArray:
         """ln S in level units, as it would be if what is farther than was looked lay evenly."""
@@ -213,7 +219,7 @@ class Search:
     def _edges(self, state: Heights, among: BoolArray) -> tuple[IndexArray, IndexArray, IndexArray, IndexArray]:
         """Ends, lengths and lowered lengths of the edges of some length between these locations."""
         tail, tip, weight = self._metric.graph.edges()
-        low = lowered(self._metric.graph, self.stored(state)).edges()[2]
+        low = self.lowered(state).edges()[2]
         # Ends at distance 0 are at distance 0 in d' too: they have the same S.
         chosen = (weight > 0) & among[tail] & among[tip]
         return tail[chosen], tip[chosen], weight[chosen], low[chosen]
