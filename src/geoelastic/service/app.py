@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -20,6 +20,8 @@ from .registry import Blob, Published
 try:
     from fastapi import FastAPI, Request
     from fastapi.exceptions import RequestValidationError
+    from fastapi.routing import APIRoute
+    from pydantic import TypeAdapter, ValidationError
     from starlette.exceptions import HTTPException
     from starlette.middleware.cors import CORSMiddleware
     from starlette.responses import JSONResponse, Response
@@ -89,6 +91,9 @@ def create_app(published: Mapping[str, Published], settings: Settings | None = N
     app = FastAPI(
         title="geoelastic", version=__version__, lifespan=lifespan, openapi_url="/v1/openapi.json", docs_url=None,
         redoc_url=None, description="Location privacy that gives every place the same crowd to hide in.",
+        # what newer versions trace and log by themselves holds queries, and hands bodies to whoever listens
+        telemetry={"tracing": False, "metrics": False, "logs": False, "operation_spans": False,
+                   "auto_configure": False},
     )  # fmt: skip
     app.state.published, app.state.settings, app.state.meter = dict(published), settings, Meter()
     app.state.board, app.state.place = Board(1), 0  # `run` sets others where several processes answer
@@ -225,6 +230,32 @@ def _add_metrics(app: FastAPI) -> None:
         return send(request, await in_pool(one.tile, tile), public=public)
 
 
+class _PlacesRoute(APIRoute):
+    """A route that reads its body by one validator and asks for nothing else: the usual way, for any arguments, takes
+    as long as drawing a report. It is described as every other."""
+
+    _ASKED: TypeAdapter[SanitizeRequest | OnePlace] = TypeAdapter(SanitizeRequest | OnePlace)
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        async def answer(request: Request) -> Response:
+            # a page of somebody else can send any other kind without asking first
+            kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+            if kind != "application/json":
+                raise _invalid({"loc": (), "msg": "must be JSON, sent as 'Content-Type: application/json'"})
+            try:
+                body = self._ASKED.validate_json(await request.body())
+            except ValidationError as error:
+                raise _invalid(*error.errors(include_url=False, include_context=False, include_input=False)) from None
+            response: Response = await self.endpoint(body)
+            return response
+
+        return answer
+
+
+def _invalid(*faults: Mapping[str, Any]) -> RequestValidationError:
+    return RequestValidationError([{**fault, "loc": ("body", *fault["loc"])} for fault in faults])
+
+
 def _add_sanitize(app: FastAPI) -> None:
     settings: Settings = app.state.settings
 
@@ -232,7 +263,6 @@ def _add_sanitize(app: FastAPI) -> None:
         mechanism = one.own_mechanism()
         return [dict(zip(("lat", "lon"), mechanism.sanitize(lat, lon), strict=True)) for lat, lon in points]
 
-    @app.post("/v1/sanitize", response_model=Reports, responses=ERRORS | {413: {"model": Problem}})
     async def sanitize(body: SanitizeRequest | OnePlace) -> Any:
         """Reports for one place or many, drawn afresh. For back ends that are trusted with places: who can draw
         reports on the device should."""
@@ -245,6 +275,11 @@ def _add_sanitize(app: FastAPI) -> None:
             reports = await app.state.pool.run(draw, one, body.places)
         app.state.meter.reports += len(reports)
         return JSONResponse({"metric": one.name, "reports": reports})  # made here of numbers: no need to check it again
+
+    app.router.add_api_route(
+        "/v1/sanitize", sanitize, methods=["POST"], response_model=Reports,
+        responses=ERRORS | {413: {"model": Problem}}, route_class_override=_PlacesRoute,
+    )  # fmt: skip
 
 
 def _add_pack(app: FastAPI, folder: Path) -> list[str]:
