@@ -14,8 +14,8 @@ from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _ALL = ("src",)
-#: What a process that is not the service may come to: nobody else imports what answers requests or measures (a contract
-#: of imports, checked with the tests), but for the modules that a measurement imports itself.
+#: What the commands that measurements start may come to: all but what answers requests and what measures, which only
+#: `serve`, `bench` and a few other commands import. What a measurement imports of it counts all the same.
 _COMMANDS = tuple(
     f"src/{_PACKAGE.name}/{path.name}"
     for path in sorted(_PACKAGE.iterdir())
