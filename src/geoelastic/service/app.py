@@ -231,8 +231,8 @@ def _add_metrics(app: FastAPI) -> None:
 
 
 class _PlacesRoute(APIRoute):
-    """A route that reads its body by one validator and asks for nothing else: the usual way, for any arguments, takes
-    as long as drawing a report. It is described as every other."""
+    """A route that reads its body by one validator and asks for nothing else: the usual way, for any arguments, adds a
+    quarter to the time of drawing a report. It is described as every other."""
 
     _ASKED: TypeAdapter[SanitizeRequest | OnePlace] = TypeAdapter(SanitizeRequest | OnePlace)
 
