@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,9 +18,14 @@ from click.testing import CliRunner
 
 from geoelastic.cli import main
 from geoelastic.errors import FileError, GeoelasticError, InputError
+from geoelastic.evaluation.study_areas import read_areas
+from geoelastic.fences.shapes import read_fences
+from geoelastic.mechanism.laplace import PlanarLaplace
+from geoelastic.reports.table_reports import sanitize_file
 from geoelastic.sources.checkins import read_checkins
 from geoelastic.sources.streams import open_stream
 from geoelastic.sources.streams.geojsonfile import read_features
+from geoelastic.sources.streams.plumbing import ByteSource
 from geoelastic.sources.traces import read_traces
 from geoelastic.sources.vector import SourceTable, read_vector
 from geoelastic.statistics.reports import read_reports
@@ -145,13 +151,55 @@ def test_two_columns_without_a_header_are_latitude_and_longitude(tmp_path: Path,
     ],
 )
 def test_no_command_takes_what_is_damaged_or_tells_a_place(
-    tmp_path: Path, name: str, content: bytes, reader: str
+    tmp_path: Path, name: str, content: bytes, reader: str, opened: list[IO[bytes]]
 ) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises((InputError, FileError)) as caught:
         READERS[reader](tmp_path / name)
     assert name in str(caught.value)
     assert "48.85" not in str(caught.value)
+    assert all(file.closed for file in opened)
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[IO[bytes]]:
+    """Every file that a reader opens; an error that is still held keeps nothing open."""
+    files: list[IO[bytes]] = []
+    open_once = ByteSource.open
+
+    @contextmanager
+    def noted(self: ByteSource) -> Iterator[IO[bytes]]:
+        with open_once(self) as file:
+            files.append(file)
+            yield file
+
+    monkeypatch.setattr(ByteSource, "open", noted)
+    return files
+
+
+@pytest.mark.parametrize(
+    ("read", "name", "content"),
+    [
+        (lambda path: read_fences(path), "a.geojson", TEXTS["a.geojson"]),
+        (lambda path: read_areas(path), "a.geojsonl", TEXTS["a.geojsonl"]),
+        (lambda path: read_traces(path), "no-time.csv", "lat,lon,kind\n48.1,2.1,a\n" * 2),
+        (lambda path: read_reports(path, user="nobody"), "plain.csv", TEXTS["plain.csv"]),
+        (lambda path: read_reports(path), "nowhere.csv", "lat,lon\n48.1,nan\n"),
+        (
+            lambda path: sanitize_file(PlanarLaplace(0.01), path, path.with_name("out.csv")),
+            "off.csv",
+            "lat,lon\n148,2\n",
+        ),
+    ],
+)
+def test_what_is_refused_in_the_middle_of_a_file_leaves_none_open(
+    tmp_path: Path, read: Callable[[Path], Any], name: str, content: str, opened: list[IO[bytes]]
+) -> None:
+    (tmp_path / name).write_text(content)
+    with pytest.raises(InputError):
+        read(tmp_path / name)
+    assert opened
+    assert all(file.closed for file in opened)
 
 
 COMMANDS = {

@@ -90,7 +90,7 @@ PAPER_AREAS = (
 
 def read_areas(path: str | Path) -> tuple[StudyArea, ...]:
     """Areas from GeoJSON: each (Multi)Polygon is an area; a Point with the property `size_km` is a square."""
-    areas = tuple(_area(str(path), k, feature) for k, feature in enumerate(read_features(path), start=1))
+    areas = tuple(_area(str(path), k, feature) for k, feature in enumerate(list(read_features(path)), start=1))
     if not areas:
         raise InputError(f"{path}: must hold at least one polygon, or point with 'size_km'")
     if len({a.name for a in areas}) != len(areas):

@@ -66,7 +66,7 @@ def read_named_fences(source: Any) -> list[tuple[Any, dict[str, Any]]]:
     if isinstance(source, str | Path | Mapping):
         from ..sources.streams.geojsonfile import read_features  # with all readers of tables
 
-        items = [source] if isinstance(source, Mapping) else read_features(source)
+        items = [source] if isinstance(source, Mapping) else list(read_features(source))
         try:
             return [fence for item in items for fence in _from_object(item, {})]
         except RecursionError:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -98,8 +99,12 @@ def sanitize_file(
     if seeded:
         layout = layout.with_column(SEEDED_COLUMN, True)
     placement, tally, visits = Placement(mechanism, outside), Tally(policy=outside), dict[str, list[Any]]()
-    with write_stream(target, layout) as writer, progress_bar("sanitize", 1, show=progress) as bar:
-        for batch in _large_batches(reader.batches()):
+    with (
+        closing(reader.batches()) as batches,
+        write_stream(target, layout) as writer,
+        progress_bar("sanitize", 1, show=progress) as bar,
+    ):
+        for batch in _large_batches(batches):
             whose = None if users is None else batch.rest.column(users).to_pylist()
             reports = placement.report(batch.lat, batch.lon, rng=rng, users=whose)
             tally += reports.tally

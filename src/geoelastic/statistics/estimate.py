@@ -10,6 +10,7 @@ each group has an unbiased estimate with an interval.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -217,8 +218,10 @@ def estimate(
     several = len(survey.models) > 1
     if several and (not isinstance(reports, list) or len(reports) != len(survey.models)):
         raise InputError(f"there must be a list of reports for each of {len(survey.models)} mechanisms")
-    batches = [report_batches(part, user=user, lat=lat, lon=lon) for part in (reports if several else [reports])]
-    return fitted(survey, count_reports(survey, batches, seed=seed), groups_for=groups_for)
+    with ExitStack() as opened:
+        read = [report_batches(part, user=user, lat=lat, lon=lon) for part in (reports if several else [reports])]
+        batches = [opened.enter_context(closing(part)) for part in read]
+        return fitted(survey, count_reports(survey, batches, seed=seed), groups_for=groups_for)
 
 
 def fitted(survey: Survey, counted: CountedReports, *, groups_for: float | None = None) -> Estimate:

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -54,28 +55,30 @@ def read_reports(
 
 def report_batches(
     source: Any, *, user: str | None = None, time: str | None = None, lat: str | None = None, lon: str | None = None
-) -> Iterator[ReadReports]:
+) -> Generator[ReadReports, None, None]:
     """The same batch by batch: of a file that is larger than memory, no more than a batch is held."""
     numbers: dict[str, int] = {}
     found = False
-    for part_lat, part_lon, (whose, when) in _tables(source, user, time, lat, lon):
-        found = True
-        yield _checked(part_lat, part_lon, whose, when, numbers)
+    with closing(_tables(source, user, time, lat, lon)) as tables:
+        for part_lat, part_lon, (whose, when) in tables:
+            found = True
+            yield _checked(part_lat, part_lon, whose, when, numbers)
     if not found:
         raise InputError(f"{Path(source).name}: there must be at least one report, got none")
 
 
 def _tables(
     source: Any, user: str | None, time: str | None, lat: str | None, lon: str | None
-) -> Iterator[tuple[FloatArray, FloatArray, Columns]]:
+) -> Generator[tuple[FloatArray, FloatArray, Columns], None, None]:
     if isinstance(source, str | Path):
-        for batch in open_stream(source, lat=lat, lon=lon, keep=(KEEP_ALL,)).batches():
-            missing = next((n for n in (user, time) if n is not None and n not in batch.rest.column_names), None)
-            if missing is not None:
-                known = ", ".join(batch.rest.column_names) or "none"
-                raise InputError(f"{Path(source).name}: there is no column {missing!r}; the columns are {known}")
-            whose, when = (None if n is None else np.array(batch.rest.column(n).to_pylist()) for n in (user, time))
-            yield batch.lat, batch.lon, (whose, when)
+        with closing(open_stream(source, lat=lat, lon=lon, keep=(KEEP_ALL,)).batches()) as batches:
+            for batch in batches:
+                missing = next((n for n in (user, time) if n is not None and n not in batch.rest.column_names), None)
+                if missing is not None:
+                    known = ", ".join(batch.rest.column_names) or "none"
+                    raise InputError(f"{Path(source).name}: there is no column {missing!r}; the columns are {known}")
+                whose, when = (None if n is None else np.array(batch.rest.column(n).to_pylist()) for n in (user, time))
+                yield batch.lat, batch.lon, (whose, when)
     elif hasattr(source, "columns") or hasattr(source, "schema"):
         from ..reports.frames import open_frame
 

@@ -22,7 +22,17 @@ from typing import Any, Protocol
 
 from ...errors import InputError
 from ...store.atomic import writing
-from .columns import KEEP_ALL, SEEDED_COLUMN, Batch, Layout, find_place_columns, numbers, tells_place, usual_column
+from .columns import (
+    KEEP_ALL,
+    SEEDED_COLUMN,
+    Batch,
+    Batches,
+    Layout,
+    find_place_columns,
+    numbers,
+    tells_place,
+    usual_column,
+)  # fmt: skip
 from .geojsonfile import GEOJSON_SUFFIXES, GeoJsonReader, GeoJsonWriter
 from .gpxfile import GpxReader, GpxWriter
 from .parquetfile import PARQUET_SUFFIXES, ParquetReader, ParquetWriter, point_columns
@@ -54,7 +64,7 @@ class Reader(Protocol):
     withheld: list[str]
     skipped: int
 
-    def batches(self) -> Iterator[Batch]: ...
+    def batches(self) -> Batches: ...
 
     def fraction(self) -> float: ...
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -95,7 +95,11 @@ class Batch:
         )
 
 
-def row_batches(rows: Iterator[tuple[Any, ...]], schema: Any) -> Iterator[Batch]:
+#: Batches in order, with their file open behind them: who may stop before the last one closes them (`closing`).
+Batches: TypeAlias = Generator[Batch, None, None]
+
+
+def row_batches(rows: Iterator[tuple[Any, ...]], schema: Any) -> Batches:
     """Batches of rows (lat, lon, then what the schema names) that come one by one."""
     while some := list(islice(rows, _BATCH_ROWS)):
         lat, lon, *rest = zip(*some, strict=True)

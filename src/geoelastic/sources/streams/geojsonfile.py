@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Generator, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...errors import FileError, GeoelasticError, InputError
-from .columns import Batch, Layout, row_batches, tells_place
+from .columns import Batch, Batches, Layout, row_batches, tells_place
 from .plumbing import DEGREE_DECIMALS, ByteSource, DocumentReader, open_write
 
 GEOJSON_SUFFIXES = (".geojson", ".json", ".geojsonl", ".ndjson")
@@ -33,7 +34,7 @@ def is_lines(name: str) -> bool:
     return any(suffix in name.lower() for suffix in (".geojsonl", ".ndjson", ".geojsons"))
 
 
-def read_features(path: str | Path, source: ByteSource | None = None) -> Iterator[dict[str, Any]]:
+def read_features(path: str | Path, source: ByteSource | None = None) -> Generator[dict[str, Any], None, None]:
     """The features of a GeoJSON file, compressed or not, each as soon as it has been read; a geometry is a feature."""
     name = Path(path).name
     with (source or ByteSource(Path(path))).open() as file:
@@ -57,10 +58,11 @@ class GeoJsonReader(DocumentReader):
         super().__init__(path, _REST, lat, lon, "GeoJSON has its place in the geometry")
         self._keep = keep
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self) -> Batches:
         """The features in order."""
         try:
-            yield from row_batches(map(self._row, read_features(self._path, self._source)), _REST)
+            with closing(read_features(self._path, self._source)) as features:
+                yield from row_batches(map(self._row, features), _REST)
         except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
             if isinstance(error, GeoelasticError):
                 raise

@@ -12,7 +12,7 @@ from xml.sax.saxutils import escape
 import pyarrow as pa
 
 from ...errors import FileError, InputError
-from .columns import SEEDED_COLUMN, Batch, Layout, row_batches, usual_column
+from .columns import SEEDED_COLUMN, Batch, Batches, Layout, row_batches, usual_column
 from .plumbing import DocumentReader, decimals, open_write
 
 _POINTS = {"wpt": "waypoint", "rtept": "route", "trkpt": "track"}
@@ -26,7 +26,7 @@ class GpxReader(DocumentReader):
     def __init__(self, path: Path, *, lat: str | None, lon: str | None, keep: Collection[str]) -> None:
         super().__init__(path, _REST, lat, lon, "GPX has its places in attributes")
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self) -> Batches:
         """The points in order."""
         with self._source.open() as file:
             try:

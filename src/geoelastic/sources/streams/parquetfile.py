@@ -9,7 +9,7 @@ Geometries are WKB, or points in GeoArrow's own encoding (1.1).
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from pyarrow import parquet
 
 from ...arrays import FloatArray
 from ...errors import FileError, GeoelasticError, InputError
-from .columns import Batch, Layout, find_place_columns, numbers, tells_place
+from .columns import Batch, Batches, Layout, find_place_columns, numbers, tells_place
 from .plumbing import DEGREE_DECIMALS, way_to_degrees
 
 PARQUET_SUFFIXES = (".parquet", ".pq", ".geoparquet")
@@ -50,7 +50,7 @@ class ParquetReader:
         """The names of all columns."""
         return list(_open(path).schema_arrow.names)
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self) -> Batches:
         """The rows in order."""
         try:
             for record in self._file.iter_batches(_BATCH_ROWS, columns=[*self.layout.rest.names, *self.layout.place]):

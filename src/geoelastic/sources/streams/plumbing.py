@@ -6,7 +6,7 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -40,9 +40,10 @@ class ByteSource:
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
         """The file from its beginning."""
-        with self._path.open("rb") as raw:
-            self._raw = raw
-            yield cast(IO[bytes], _Unzipped(raw, self._path.name)) if self._path.suffix.lower() == ".gz" else raw
+        with ExitStack() as opened:
+            self._raw = raw = opened.enter_context(self._path.open("rb"))
+            packed = self._path.suffix.lower() == ".gz"
+            yield cast(IO[bytes], opened.enter_context(_Unzipped(raw, self._path.name))) if packed else raw
         self._raw = None
 
     def fraction(self) -> float:

@@ -6,14 +6,14 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from ...errors import FileError, InputError
-from .columns import KEEP_ALL, Batch, Layout, find_place_columns, numbers, tells_place
+from .columns import KEEP_ALL, Batch, Batches, Layout, find_place_columns, numbers, tells_place
 from .plumbing import ByteSource, decimals, open_write
 
 TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
@@ -52,7 +52,7 @@ class CsvReader:
         """The names of all columns."""
         return read_head(path, ByteSource(path))[1]
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self) -> Batches:
         """The rows in order."""
         from pyarrow import csv as arrow_csv
 

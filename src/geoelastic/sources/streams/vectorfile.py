@@ -23,7 +23,7 @@ import pyarrow as pa
 import shapely
 
 from ...errors import FileError, GeoelasticError, InputError, import_extra
-from .columns import Batch, Layout, tells_place
+from .columns import Batch, Batches, Layout, tells_place
 from .parquetfile import point_columns
 from .plumbing import DEGREE_DECIMALS, way_to_degrees
 
@@ -102,7 +102,7 @@ class VectorReader:
                 pair = opened.enter_context(stream)
             yield pair
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self) -> Batches:
         """The rows in order, or in none if their order tells their places."""
         if self._path.suffix.lower() != ".fgb":
             yield from self._in_order()
@@ -114,7 +114,7 @@ class VectorReader:
             secrets.SystemRandom().shuffle(order)
             yield Batch(whole.lat[order], whole.lon[order], whole.rest.take(order))
 
-    def _in_order(self) -> Iterator[Batch]:
+    def _in_order(self) -> Batches:
         with self._open() as (_, reader):
             while True:
                 with _in_one_line(self._path.name, self._kind):

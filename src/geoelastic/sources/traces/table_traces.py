@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC
 from pathlib import Path
@@ -27,13 +28,14 @@ _ROWS = 5000
 def read_table_traces(path: Path, *, lat: str | None = None, lon: str | None = None) -> Iterator[Fix | None]:
     """Fixes of a table; None for a row that cannot be read, or without a place or a time. Of GPX, its tracks."""
     reader = open_stream(path, lat=lat, lon=lon, keep=(KEEP_ALL,), strict=False)
-    for batch in reader.batches():
-        if "kind" in batch.rest.column_names and ".gpx" in path.name.lower():
-            track = np.array(batch.rest.column("kind").to_pylist()) == "track"
-            batch = batch.take(track, batch.lat[track], batch.lon[track])
-        rest = batch.unpacked().rest
-        columns = {name: rest.column(name).to_pylist() for name in rest.column_names}
-        yield from _fixes(batch.lat.tolist(), batch.lon.tolist(), columns, path.name)
+    with closing(reader.batches()) as batches:
+        for batch in batches:
+            if "kind" in batch.rest.column_names and ".gpx" in path.name.lower():
+                track = np.array(batch.rest.column("kind").to_pylist()) == "track"
+                batch = batch.take(track, batch.lat[track], batch.lon[track])
+            rest = batch.unpacked().rest
+            columns = {name: rest.column(name).to_pylist() for name in rest.column_names}
+            yield from _fixes(batch.lat.tolist(), batch.lon.tolist(), columns, path.name)
     yield from [None] * reader.skipped
 
 
@@ -111,7 +113,8 @@ class Track:
 
 def track_in(path: str | Path, *, lat: str | None, lon: str | None, users: str | None) -> Track | None:
     """The track that the first rows of a file look like, or None."""
-    batch = next(iter(open_stream(path, lat=lat, lon=lon, keep=[KEEP_ALL]).batches()), None)
+    with closing(open_stream(path, lat=lat, lon=lon, keep=[KEEP_ALL]).batches()) as batches:
+        batch = next(batches, None)
     if batch is None:
         return None
     rows = batch.rest.slice(0, _ROWS)
