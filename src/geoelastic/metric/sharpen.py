@@ -42,7 +42,7 @@ from .totals import MARGIN_UNITS, Totals, in_walking_order, log_ratio_units, tot
 #: How far the passes look, in levels, before the first that certifies.
 SEARCH = (4.5,) * 5 + (6.0,) * 4
 #: How far a pass that certifies looks; then, at the ends of edges that need it, these.
-CERTIFY, DEEPER = 11.0, (16.0, 24.0)
+CERTIFY, DEEPER = 10.0, (16.0, 24.0)
 #: A pass moves the heights by this part of the way to the ln S that they lead to; all of it would overshoot.
 STEP = 0.7
 #: So many of the passes before the first that certifies are made again where a map has changed a little.

@@ -31,7 +31,7 @@ from .threads import in_parts
 from .weights import WHOLE, make_weights
 
 #: How far sums go, in levels; farther for the edges that this does not decide.
-REACHES = (11, 16, 24)
+REACHES = (10, 16, 24)
 #: Sums of n terms in double precision are right to n 2^-53; this covers four of them for ten million locations.
 ROUNDING = 1e-8
 #: No two sums that are not 0 differ by a factor of e^100: growth beyond this decides nothing, and would overflow.
