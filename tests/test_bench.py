@@ -91,8 +91,10 @@ def test_error() -> None:
     found = result["rows"]
     rows = {row["output"]: row for row in found}
     assert result["parts"] == {
-        "by-mass": str(rows["mass"]["error_to_uniform"]), "sharpened": str(rows["mass, sharpened"]["error_to_uniform"])
-    }  # fmt: skip
+        "by-mass": str(rows["mass"]["error_to_uniform"]),
+        "sharpened": str(rows["mass, sharpened"]["error_to_uniform"]),
+        "of-before": f"{rows['mass, sharpened']['error_m'] / rows['uniform, without ascent']['error_m']:.3f}",
+    }
     assert f"({rows['mass, sharpened']['error_m']:,} m of" in error.summary(found)[0][2]
     assert rows["uniform"]["error_to_uniform"] == 1
     assert rows["mass, sharpened"]["error_m"] < rows["mass"]["error_m"] < rows["uniform"]["error_m"]

@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from geoelastic import _kernels as kernels
+from geoelastic.arrays import IndexArray
 from geoelastic.metric import Graph
-from geoelastic.metric.totals import Totals, in_walking_order, log_ratio_units, totals_within, weight_table
+from geoelastic.metric.totals import Totals, in_groups, in_walking_order, log_ratio_units, totals_within, weight_table
 from geoelastic.metric.verify_relief import _sums as verified_sums
 from maps import JIT, small_metric
 from reference.graphs import dijkstra
@@ -110,6 +111,38 @@ def test_sources_that_follow_one_another_are_close_and_of_one_component() -> Non
     assert np.count_nonzero(steps > 1.5) <= 1
     halves = Graph.from_edges(metric.n, *(part[:0] for part in metric.graph.edges()))
     assert np.all(np.diff(halves.components[in_walking_order(metric.locations, halves, chosen)]) > 0)
+
+
+def test_sources_that_share_a_search_are_close_where_most_are_left_out() -> None:
+    """A ring, not in the middle: on a walk through the whole square its parts follow one another from afar."""
+    metric = small_metric("conformal", "uniform", rows=64, cols=64, l_top=0.5)
+    walk = in_walking_order(metric.locations, metric.graph, np.ones(metric.n, bool))
+    away = np.hypot(*(metric.xy / metric.grid.cell_m - [6, -3]).T)
+    ring = (away > 12) & (away < 17)
+    order = in_groups(metric.locations, walk, ring)
+    assert sorted(order) == list(np.flatnonzero(ring))
+
+    def widths(order: IndexArray) -> list[float]:
+        groups = [order[first : first + 128] for first in range(0, order.size, 128)]
+        return [np.ptp(metric.xy[some], axis=0).max() / metric.grid.cell_m for some in groups]
+
+    assert np.mean(widths(order)) < 0.8 * np.mean(widths(walk[ring[walk]]))
+    assert np.all(np.diff(np.argsort(walk)[order[:128]]) > 0)
+    assert in_groups(metric.locations, walk, np.zeros(metric.n, bool)).size == 0
+
+
+@pytest.mark.skipif(not JIT, reason="many locations")
+def test_sources_too_far_apart_are_taken_apart_where_they_are() -> None:
+    """Two heaps twelve levels apart, one of them the middle of the list: one search more for each, and right sums."""
+    n, far = 240, 120
+    chain = np.full(n - 1, 100, np.int32)
+    chain[far - 1] = 12 * LEVEL
+    graph = Graph.from_edges(n, np.arange(n - 1), np.arange(1, n), chain)
+    measure = np.random.default_rng(8).integers(1, 9, n)
+    sources = np.concatenate([np.arange(40), np.arange(far, n), np.arange(40, far)]).astype(np.int32)
+    for bound in (10 * LEVEL, 16 * LEVEL):
+        found = totals_within(graph, measure, sources, bound / LEVEL, tail=True)
+        assert_right(graph, measure, found, range(0, n, 7), bound)
 
 
 def test_weights_beyond_any_search_are_not_read() -> None:

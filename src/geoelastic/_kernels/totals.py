@@ -60,11 +60,11 @@ def near_totals(
         region, far = _region(start, index, weight, measure, table, bound, group, tail, total, space, away)
         for k in range(region.size):
             number[region[k]] = k
-        rows = _rows(start, index, weight, group, region, away, number, ends, edges, sweep)
+        rows, fitting = _rows(start, index, weight, group, region, away, number, ends, edges, sweep, bound)
         for k in range(region.size):
             number[region[k]] = -1
-        if size > 1 and _overflows(rows, away, region.size, bound):
-            size //= 2  # too wide for sixteen bits; alone a source is at no distance from itself
+        if fitting < size or (size > 1 and _overflows(rows, away, region.size, bound)):
+            size = fitting if fitting < size else size // 2  # too wide for sixteen bits
             continue
         _add_up(rows, away, measure, region, shifted, first, size, near, within)
         for k in range(first, first + size):
@@ -106,8 +106,9 @@ def _region(start, index, weight, measure, table, bound, group, tail, total, spa
 
 
 @kernel
-def _rows(start, index, weight, group, region, away, number, ends, edges, sweep):
-    """d(x, z) - r(z) for every z of the region, in rows of a lane per source x; lanes left over repeat the last."""
+def _rows(start, index, weight, group, region, away, number, ends, edges, sweep, bound):
+    """d(x, z) - r(z) for every z of the region, in rows of a lane per source x; lanes left over repeat the last. And
+    how many of the group, from its first on, may share a search: if not all, rows are not finished."""
     begin, before, after = ends
     other, cost = edges
     # Rows that may gain from rows before them, or after them; one row; all rows, in memory that is used again: new
@@ -122,9 +123,24 @@ def _rows(start, index, weight, group, region, away, number, ends, edges, sweep)
     for k in range(region.size):
         outward[k] = inward[k] = 1
         core += away[k] < CORE
-    for count in (core, region.size):
-        _settle(count, begin, before, after, other, cost, rows, outward, inward, row)
-    return rows
+    _settle(core, begin, before, after, other, cost, rows, outward, inward, row)
+    fitting = _fitting(rows, number, group) if bound > FULL else group.size
+    if fitting == group.size:
+        _settle(region.size, begin, before, after, other, cost, rows, outward, inward, row)
+    return rows, fitting
+
+
+@kernel
+def _fitting(rows, number, group):
+    """How many sources, from the first on, have been found to be less than a full lane apart, all of them. They are at
+    no distance from the group, so that their rows hold the distances between them: at most so much, before all rows
+    are settled."""
+    for one in range(1, group.size):
+        at = number[group[one]] * SIDE_BY_SIDE
+        for lane in range(one):
+            if rows[at + lane] >= FULL:
+                return one
+    return group.size
 
 
 @kernel

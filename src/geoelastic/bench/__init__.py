@@ -29,8 +29,8 @@ from typing import Any
 from ..errors import GeoelasticError, InputError, require_choice
 from ..progress import progress_bar
 from ._pages import Summaries, write_pages
-from ._record import circumstances, is_recorded, keep, read_record, stopwatch
-from ._tools import apart, reset_peak, steps
+from ._record import circumstances, is_recorded, keep, read_record
+from ._tools import apart, reset_peak, steps, stopwatch
 
 __all__ = ["TIMED", "Due", "bench_names", "plan", "run_benches", "write_docs"]
 

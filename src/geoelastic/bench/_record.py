@@ -14,8 +14,7 @@ import json
 import os
 import platform
 import subprocess
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -62,17 +61,6 @@ def is_recorded(docs: Path, name: str, *, timed: bool = False) -> bool:
     return _git(docs, "diff", "--quiet", entry["commit"], "--", *code) == "" and (
         _git(docs, "ls-files", "--others", "--exclude-standard", "--", *code) == ""
     )
-
-
-def stopwatch() -> Callable[[], dict[str, float]]:
-    """Begins to count; called, tells the seconds by the wall, and of this process and those it waited for."""
-
-    def spent() -> float:
-        times = os.times()
-        return times.user + times.system + times.children_user + times.children_system
-
-    wall, cpu = time.perf_counter(), spent()
-    return lambda: {"wall_s": round(time.perf_counter() - wall, 1), "cpu_s": round(spent() - cpu, 1)}
 
 
 def keep(

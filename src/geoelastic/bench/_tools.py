@@ -164,6 +164,17 @@ def synthetic_mass(name: str, side: int) -> Mass:
     return mass_from_quality(synthetic_quality(name, rows=side, cols=side))
 
 
+def stopwatch() -> Callable[[], dict[str, float]]:
+    """Begins to count; called, tells the seconds by the wall, and of this process and those it waited for."""
+
+    def spent() -> float:
+        times = os.times()
+        return times.user + times.system + times.children_user + times.children_system
+
+    wall, cpu = time.perf_counter(), spent()
+    return lambda: {"wall_s": round(time.perf_counter() - wall, 1), "cpu_s": round(spent() - cpu, 1)}
+
+
 def synthetic_metric(name: str, side: int, *, sharpened: bool = True) -> Metric:
     """The default build of a made-up map."""
     return build_metric(synthetic_mass(name, side), sharpen=sharpened)

@@ -12,8 +12,7 @@ from typing import Any
 
 from ..evaluation import mechanism_rows
 from ..evaluation.evaluate import reproduce
-from ._record import stopwatch
-from ._tools import data_folder, kept_in, markdown, peak_gb, peak_gb_of_processes
+from ._tools import data_folder, kept_in, markdown, peak_gb, peak_gb_of_processes, stopwatch
 
 
 def run(*, progress: bool = False, folder: str | None = None, size_km: float = 75) -> dict[str, Any]:

@@ -26,8 +26,8 @@ from .measures import output_measure
 from .metric import Metric
 from .sharpen import CERTIFY, STEP, Heights, Search, sharpened
 
-#: How far heights are found again from what changed, and how far these passes look, in levels.
-LOOK = 8.0
+#: How far from what changed heights are found again, and how far the passes that find them look, in levels.
+REACH, LOOK = 8.0, 7.0
 #: Closer than the first of these heights go to ln S; from the second on they keep what they were off by.
 CORE = 2.0, 6.0
 #: The same around edges that are over in spite of that, and how often it is tried.
@@ -52,14 +52,14 @@ def resharpened(
     measure, was = output_measure(bare, relief.output), output_measure(before, relief.output)
     search = Search(bare, measure, workers)
     state = Heights(relief.height[origin].astype(np.float64), 0)
-    away = _away(search.lowered(state), _touched(bare, before, origin), LOOK)
-    away = np.where(bare.fence == 0, away, LOOK)
-    core, look, first = CORE, LOOK, away < FIRST
-    with progress_bar("sharpen", _cost(search, away < LOOK), show=progress) as bar:
-        above = _above(search, Search(replace(before, relief=None), was, workers), before, origin, away < LOOK, bar)
+    away = _away(search.lowered(state), _touched(bare, before, origin), REACH)
+    away = np.where(bare.fence == 0, away, REACH)
+    core, look, near, first = CORE, LOOK, away < REACH, away < FIRST
+    with progress_bar("sharpen", _cost(search, near), show=progress) as bar:
+        above = _above(search, Search(replace(before, relief=None), was, workers), before, origin, near, bar)
         above -= _log_factor(measure, was[origin])
         for _ in range(1 + AGAIN):
-            state = _settle(search, state, away < look, _offset(above, away, core, look), look, bar)
+            state = _settle(search, state, near, _offset(above, away, core, near), look, bar)
             found = search.totals(state, CERTIFY, bar, note="edges around", only=first)
             over = search.edges_over(state, found, first)
             if over.size == 0:
@@ -72,8 +72,8 @@ def resharpened(
             unseen = (away < AROUND[1]) & (found.near == 0)
             found = found.beside(search.totals(state, CERTIFY, bar, note="around these", only=unseen))
             above, core, look = state.height - search.estimate(found), AROUND, CERTIFY
-            away = np.where((found.near > 0) & (away < AROUND[1]), away, look)
-            first |= away < look
+            near = (found.near > 0) & (away < AROUND[1])
+            first |= near
     return sharpened(metric, output=relief.output, near=state.height, workers=workers, progress=progress)
 
 
@@ -119,10 +119,9 @@ def _above(search: Search, old: Search, before: Metric, origin: IntArray, near: 
     return np.where(known, above, middle)[origin]
 
 
-def _offset(above: FloatArray, away: FloatArray, core: tuple[float, float], look: float) -> FloatArray:
+def _offset(above: FloatArray, away: FloatArray, core: tuple[float, float], near: BoolArray) -> FloatArray:
     """What heights are to be above ln S: the same everywhere in the core, what they were at its edge, and in between
     step by step from the one to the other."""
-    near = away < look
     own = np.clip((away - core[0]) / (core[1] - core[0]), 0.0, 1.0)
     return own * above + (1 - own) * (np.median(above[near]) if near.any() else 0.0)
 
@@ -141,7 +140,7 @@ def _settle(search: Search, state: Heights, near: BoolArray, offset: FloatArray,
             break
         state = Heights(height, state.passes + 1)
         found = search.totals(
-            state, look, bar, note=f"pass {turn + 1}, {np.count_nonzero(near):,} locations", only=near
+            state, look, bar, note=f"pass {turn + 1}, {np.count_nonzero(near):,} locations", only=near, tail=False
         )
         moves = np.where(near, STEP * (search.estimate(found) + offset - height), 0.0)
         height = height + moves

@@ -37,7 +37,7 @@ from .graph import Graph
 from .measures import output_measure
 from .metric import Metric
 from .relief import Relief, lowered
-from .totals import MARGIN_UNITS, Totals, in_walking_order, log_ratio_units, totals_within
+from .totals import MARGIN_UNITS, Totals, in_groups, in_walking_order, log_ratio_units, totals_within
 
 #: How far the passes look, in levels, before the first that certifies.
 SEARCH = (4.5,) * 5 + (6.0,) * 4
@@ -161,14 +161,17 @@ class Search:
         return self._low[1]
 
     def totals(
-        self, state: Heights, bound: float, bar: Bar, *, note: str = "", only: BoolArray | None = None
-    ) -> Totals:
-        """Normalisers that the heights lead to, at every location (or `only` these)."""
-        order = self._order if only is None else self._order[only[self._order]]
+        self, state: Heights, bound: float, bar: Bar, *, note: str = "", only: BoolArray | None = None,
+        tail: bool | None = None,
+    ) -> Totals:  # fmt: skip
+        """Normalisers that the heights lead to, at every location (or `only` these); bounded above as well (`tail`) if
+        that is how far a pass that certifies looks, unless told otherwise."""
+        order = self._order if only is None else in_groups(self._metric.locations, self._order, only)
         begun = self._passed
         share = Bar(lambda completed, **told: bar.update(begun + bound**2 * completed, note=told["note"] or note))
         self._passed += bound**2 * order.size
-        graph, tail = self.lowered(state), bound >= CERTIFY
+        tail = bound >= CERTIFY if tail is None else tail
+        graph = self.lowered(state)
         return totals_within(graph, self._measure, order, bound, tail=tail, workers=self._workers, bar=share)
 
     def estimate(self, totals: Totals) -> FloatArray:

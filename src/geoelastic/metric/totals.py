@@ -114,6 +114,25 @@ def in_walking_order(locations: Locations, graph: Graph, chosen: BoolArray) -> I
     return at[np.lexsort((at, place, graph.components[at]))].astype(np.int32)
 
 
+def in_groups(locations: Locations, walk: IndexArray, chosen: BoolArray) -> IndexArray:
+    """Those of a walk that are chosen, so that the ones that share a search are close also where most are left out: cut
+    in two across the longer side, again and again, down to as many as that; of these, each still in the walk's order.
+    """
+    at = np.stack([2 * locations.row + locations.size, 2 * locations.col + locations.size])[:, walk]
+    groups: list[IntArray] = []
+    left = [np.flatnonzero(chosen[walk])]
+    while left:
+        some = left.pop()
+        half = -(-some.size // kernels.TOGETHER) // 2 * kernels.TOGETHER
+        if half == 0:
+            groups.append(np.sort(some))
+            continue
+        places = at[:, some]
+        order = np.argsort(places[np.argmax(np.ptp(places, axis=1))], kind="stable")
+        left += [some[order[half:]], some[order[:half]]]
+    return walk[np.concatenate(groups)]
+
+
 def _hilbert(row: IndexArray, col: IndexArray) -> IntArray:
     """Position on Hilbert's curve through a square of 2^k."""
     x, y = row.astype(np.int64), col.astype(np.int64)
