@@ -113,6 +113,7 @@ def test_sources_that_follow_one_another_are_close_and_of_one_component() -> Non
     assert np.all(np.diff(halves.components[in_walking_order(metric.locations, halves, chosen)]) > 0)
 
 
+@pytest.mark.skipif(not JIT, reason="many locations")
 def test_sources_that_share_a_search_are_close_where_most_are_left_out() -> None:
     """A ring, not in the middle: on a walk through the whole square its parts follow one another from afar."""
     metric = small_metric("conformal", "uniform", rows=64, cols=64, l_top=0.5)

@@ -63,8 +63,8 @@ def near_totals(
         rows, fitting = _rows(start, index, weight, group, region, away, number, ends, edges, sweep, bound)
         for k in range(region.size):
             number[region[k]] = -1
-        if fitting < size or (size > 1 and _overflows(rows, away, region.size, bound)):
-            size = fitting if fitting < size else size // 2  # too wide for sixteen bits
+        if fitting < size:
+            size = fitting
             continue
         _add_up(rows, away, measure, region, shifted, first, size, near, within)
         for k in range(first, first + size):
@@ -132,9 +132,9 @@ def _rows(start, index, weight, group, region, away, number, ends, edges, sweep,
 
 @kernel
 def _fitting(rows, number, group):
-    """How many sources, from the first on, have been found to be less than a full lane apart, all of them. They are at
-    no distance from the group, so that their rows hold the distances between them: at most so much, before all rows
-    are settled."""
+    """How many sources, from the first on, are less than a full lane apart, each from each: then every lane has room
+    for its distance, as d(x, z) - r(z) is at most the way from x to the source that is nearest to z. Their rows tell,
+    for r is 0 there, and before all rows are settled they hold no less than the distance."""
     for one in range(1, group.size):
         at = number[group[one]] * SIDE_BY_SIDE
         for lane in range(one):
@@ -215,19 +215,6 @@ def _pull(k, begin, end, other, cost, rows, row):
         changed |= row[lane] ^ rows[at + lane]
         rows[at + lane] = row[lane]
     return changed != 0
-
-
-@kernel
-def _overflows(rows, away, many, bound):
-    """Whether a lane is full although its distance may be below `bound`."""
-    for k in range(np.uint64(many)):
-        if away[k] + FULL < bound:
-            most = np.uint16(0)
-            for lane in range(np.uint64(SIDE_BY_SIDE)):
-                most = max(most, rows[k * np.uint64(SIDE_BY_SIDE) + lane])
-            if most >= FULL:
-                return True
-    return False
 
 
 @kernel

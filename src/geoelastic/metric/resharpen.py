@@ -3,7 +3,7 @@
 had wherever the change hardly matters.
 
 What changed is known from the two graphs. A change at distance r (of the lowered graph) changes S by a factor of about
-1 + e^-r at most: beyond `LOOK` levels heights stay. Nearer, each goes to where it was, moved by what ln S moved: ln S
+1 + e^-r at most: beyond `REACH` levels heights stay. Nearer, each goes to where it was, moved by what ln S moved: ln S
 of both maps is estimated by the same bounded search, whose bias cancels, and so does what the old heights were off by.
 Then *every* edge of the new map is certified with the heights as they are stored, as if nothing had been known: the
 certificate of the old map, which a stranger may have written, is not believed. Edges close to the change come first.

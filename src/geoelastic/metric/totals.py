@@ -115,9 +115,8 @@ def in_walking_order(locations: Locations, graph: Graph, chosen: BoolArray) -> I
 
 
 def in_groups(locations: Locations, walk: IndexArray, chosen: BoolArray) -> IndexArray:
-    """Those of a walk that are chosen, so that the ones that share a search are close also where most are left out: cut
-    in two across the longer side, again and again, down to as many as that; of these, each still in the walk's order.
-    """
+    """Those of a walk that are chosen, in groups that share a search and are compact also where most are left out: cut
+    in two across the longer side, again and again; inside a group the order is the walk's."""
     at = np.stack([2 * locations.row + locations.size, 2 * locations.col + locations.size])[:, walk]
     groups: list[IntArray] = []
     left = [np.flatnonzero(chosen[walk])]
