@@ -94,7 +94,9 @@ def test_error() -> None:
         "by-mass": str(rows["mass"]["error_to_uniform"]),
         "sharpened": str(rows["mass, sharpened"]["error_to_uniform"]),
         "of-before": f"{rows['mass, sharpened']['error_m'] / rows['uniform, without ascent']['error_m']:.3f}",
+        "by-chance": str(rows["mass, sharpened"]["by_chance"]),
     }
+    assert rows["uniform"]["by_chance"] == 0 < rows["mass, sharpened"]["by_chance"] < 0.1
     assert f"({rows['mass, sharpened']['error_m']:,} m of" in error.summary(found)[0][2]
     assert rows["uniform"]["error_to_uniform"] == 1
     assert rows["mass, sharpened"]["error_m"] < rows["mass"]["error_m"] < rows["uniform"]["error_m"]

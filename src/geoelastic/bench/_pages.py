@@ -69,7 +69,10 @@ def filled(text: str, record: Mapping[str, dict[str, Any]], page: str = "the pag
         if part is None:
             return f"{opening}\n{entry['text']}\n\n{_circumstances(entry)}\n{closing}"
         if part not in entry["parts"]:
-            raise InputError(f"{page} shows '{name}/{part}', and the record of {name} has no such part")
+            raise InputError(
+                f"{page} shows '{name}/{part}', and the record of {name} has no such part: is it a part of the "
+                f"measurement now? Then `geoelastic bench {name} --write` puts it there"
+            )
         shown = entry["parts"][part]
         return f"{opening}\n{shown}\n{closing}" if "\n" in shown else f"{opening}{shown}{closing}"
 

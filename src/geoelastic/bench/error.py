@@ -3,7 +3,7 @@
 
 Places are drawn by mass, which is also the adversary's prior; the adversary knows the mechanism and guesses, of these
 places, the one with the least expected distance. Errors in metres; `suburb`: the half of the places with less density.
-`seconds`: what sharpening took, once a map.
+`by_chance`: the standard error of `error_to_uniform`, for the places are a sample. `seconds`: what sharpening took.
 
 The last rows are for comparison. Two are no mechanisms to use: they say what is left to gain on this metric. One has
 the heights that ln S leads to if edges give up their difference and nothing besides, which leaves no room for heights
@@ -29,7 +29,7 @@ from ..metric.totals import in_walking_order, totals_within
 from ._tools import Tell, markdown, places_by_mass, quiet, synthetic_mass, synthetic_metric, timed, warm_up
 from .limit import errors_all_used
 
-BEFORE = "uniform, without ascent"
+DEFAULT, FREE, BEFORE = "mass, sharpened", "mass, without slack (no mechanism)", "uniform, without ascent"
 OUTPUTS = ("uniform", "mass^0.5", "mass", "mass^1.5", "mass^2", "mass^3")
 _PLACES = 400
 #: Passes without slack, from heights that were found with it, and how far they look, in levels.
@@ -43,35 +43,31 @@ def run(*, tell: Tell = quiet, side: int = 750) -> dict[str, Any]:
     places = np.sort(places_by_mass(metric, _PLACES, seed=7))
     density = metric.mass[places] / metric.locations.area_cells[places]
     suburb = density <= np.median(density)
-    rows: list[dict[str, Any]] = []
+    #: Errors of the places and what the adversary is off by, by output.
+    found: dict[str, tuple[FloatArray, float | None]] = {}
     for output in OUTPUTS:
         tell(output, of=len(OUTPUTS) + 2)
-        rows.append({"output": output} | _row(metric, places, suburb, output))
+        found[output] = _measure(metric, places, output)
     tell("sharpening mass")
     sharp = timed(partial(sharpen, metric, output="mass"))
-    row = _row(sharp.value, places, suburb, "mass")
-    rows.append({"output": "mass, sharpened"} | row | {"seconds": round(sharp.wall_s, 1)})
-    for name, one in (("without slack", without_slack(sharp.value)), ("all of each distance", metric)):
-        errors = errors_all_used(metric, places, one.distances_from)
-        rows.append({"output": f"mass, {name} (no mechanism)"} | _means(errors, suburb))
+    found[DEFAULT] = _measure(sharp.value, places, "mass")
+    for name, one in ((FREE, without_slack(sharp.value)), ("mass, all of each distance (no mechanism)", metric)):
+        found[name] = errors_all_used(metric, places, one.distances_from), None
     tell(BEFORE)
     before = build_metric(synthetic_mass("paris", side), ascent=False, sharpen=False)
-    rows.append({"output": BEFORE} | _row(before, places, suburb, "uniform"))
-    base = rows[0]
-    for row in rows:
-        row["error_to_uniform"] = round(row["error_m"] / base["error_m"], 3)
-        if "adversary_m" in row:
-            row["adversary_to_uniform"] = round(row["adversary_m"] / base["adversary_m"], 3)
+    found[BEFORE] = _measure(before, places, "uniform")
+    rows = [{"output": output} | _row(*both, *found["uniform"], suburb) for output, both in found.items()]
+    sharpened = next(row for row in rows if row["output"] == DEFAULT)
+    sharpened["seconds"] = round(sharp.wall_s, 1)
     ratio = {row["output"]: str(row["error_to_uniform"]) for row in rows}
-    parts = {"by-mass": ratio["mass"], "sharpened": ratio["mass, sharpened"], "of-before": _of_before(rows)}
-    return {"rows": rows, "text": markdown(rows), "parts": parts}
+    parts = {"by-mass": ratio["mass"], "sharpened": ratio[DEFAULT], "of-before": _of_before(rows)}
+    return {"rows": rows, "text": markdown(rows), "parts": parts | {"by-chance": str(sharpened["by_chance"])}}
 
 
 def summary(rows: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
     """The sharpened default against even output."""
-    by_mass, sharp = (next(r for r in rows if r["output"] == name) for name in ("mass", "mass, sharpened"))
-    metres = f"{sharp['error_m']:,} m of {rows[0]['error_m']:,} m"
-    free = next(r for r in rows if r["output"] == "mass, without slack (no mechanism)")
+    by_mass, sharp, free = (next(r for r in rows if r["output"] == name) for name in ("mass", DEFAULT, FREE))
+    metres = f"{sharp['error_m']:,} m of {rows[0]['error_m']:,} m; by chance ± {sharp['by_chance']}"
     found = (
         f"{sharp['error_to_uniform']} sharpened ({metres}), {by_mass['error_to_uniform']} by mass alone; "
         f"{free['error_to_uniform']} if heights needed no slack; {_of_before(rows)} of even output without ascent"
@@ -82,20 +78,21 @@ def summary(rows: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
 def _of_before(rows: list[dict[str, Any]]) -> str:
     """The sharpened default as a part of even output on the metric without ascent."""
     metres = {row["output"]: row["error_m"] for row in rows}
-    return f"{metres['mass, sharpened'] / metres[BEFORE]:.3f}"
+    return f"{metres[DEFAULT] / metres[BEFORE]:.3f}"
 
 
-def _row(metric: Metric, places: Any, suburb: Any, output: str) -> dict[str, int]:
-    errors, adversary = _measure(metric, places, output)
-    return _means(errors, suburb) | {"adversary_m": round(adversary)}
-
-
-def _means(errors: FloatArray, suburb: Any) -> dict[str, int]:
-    return {
-        "error_m": round(float(errors.mean())),
-        "error_city_m": round(float(errors[~suburb].mean())),
-        "error_suburb_m": round(float(errors[suburb].mean())),
-    }
+def _row(
+    errors: FloatArray, adversary: float | None, even: FloatArray, adversary_even: float | None, suburb: Any
+) -> dict[str, Any]:
+    """Means over the places, beside those of even output."""
+    means = {"error_m": errors.mean(), "error_city_m": errors[~suburb].mean(), "error_suburb_m": errors[suburb].mean()}
+    row: dict[str, Any] = {name: round(float(metres)) for name, metres in means.items()}
+    ratio = float(errors.mean() / even.mean())
+    by_chance = float(np.std(errors - ratio * even, ddof=1) / (np.sqrt(even.size) * even.mean()))
+    row |= {"error_to_uniform": round(ratio, 3), "by_chance": round(by_chance, 3)}
+    if adversary is not None and adversary_even is not None:
+        row |= {"adversary_m": round(adversary), "adversary_to_uniform": round(adversary / adversary_even, 3)}
+    return row
 
 
 def without_slack(metric: Metric) -> Metric:
