@@ -176,7 +176,8 @@ class Visitor:
         self.context.set_geolocation({"latitude": place[0], "longitude": place[1]})
         self._tell_hidden()
 
-    def _tell_hidden(self) -> None:
+    def _tell_hidden(self) -> bool:
+        """Whether there is such a document."""
         targets = self._browser.send("Target.getTargets")["targetInfos"]
         for target in (one["targetId"] for one in targets if one["url"] == f"{self.base}/where.html"):
             if self._hidden[0] != target:
@@ -185,6 +186,8 @@ class Visitor:
             params = {"latitude": self.place[0], "longitude": self.place[1], "accuracy": 1}
             message = json.dumps({"id": 1, "method": "Emulation.setGeolocationOverride", "params": params})
             self._browser.send("Target.sendMessageToTarget", {"sessionId": self._hidden[1], "message": message})
+            return True
+        return False
 
     def allow(self, address: str) -> None:
         """Let the extension ask the device, as a person does; nobody else may."""
@@ -193,8 +196,13 @@ class Visitor:
         page.click("#allow")
         page.wait_for_selector("#allowed:not([hidden])")
         page.close()
-        self.asked(address)  # opens the document in which the device is asked
-        self.at(self.place)
+        # The first who asks opens the document in which the device is asked. It has no place yet, and Chromium would
+        # look for one for twenty seconds.
+        page = self.open(address)
+        while not self._tell_hidden():
+            page.wait_for_timeout(20)
+        page.evaluate("early")
+        page.close()
 
     def open(self, address: str) -> Page:
         page = self.context.new_page()
