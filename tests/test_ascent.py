@@ -255,6 +255,7 @@ def by_square(metric: Any) -> dict[Any, int]:
     return {(min(at[i], at[j]), max(at[i], at[j])): w for i, j, w in edge_list(metric)}
 
 
+@pytest.mark.no_cover
 @pytest.mark.skipif(not JIT, reason="a hundred times slower without numba")
 def test_a_fence_puts_back_the_edges_around_it_and_leaves_the_others_alone() -> None:
     metric = raised_metric(rows=24, cols=24, seed=5)

@@ -139,7 +139,7 @@ def test_an_extract_keeps_lines_of_different_lengths() -> None:
 
 def test_it_is_made_simpler_until_it_is_small() -> None:
     rng = np.random.default_rng(3)
-    walk = shapely.LineString(np.cumsum(rng.integers(-3, 4, (4 * CORNERS, 2)), axis=0))
+    walk = shapely.LineString(np.cumsum(rng.integers(-3, 4, (2 * CORNERS, 2)), axis=0))
     names = [Name(0, k, 3, f"n{k:04}") for k in range(2 * NAMES)]
     context = context_of(shapely.Polygon(), {"coast": walk}, names, 2e5, 2e5, tolerance_m=0)
     assert 0 < context.x.size <= CORNERS

@@ -137,6 +137,7 @@ def test_the_full_sampler_has_the_same_line():
             assert draw_full(units, mechanism.measure, mechanism.weights, [Pointer(point, scale)])[0] == z
 
 
+@pytest.mark.no_cover
 @pytest.mark.jit  # 700,000 draws
 @pytest.mark.parametrize("lazy", [True, False])
 @pytest.mark.parametrize("output", ["mass", "uniform"])

@@ -153,6 +153,7 @@ def test_a_little_more_than_a_relief_allows_is_too_much_and_is_seen() -> None:
         worst_use(flatter, exact_rows(ge.ElasticMechanism(flatter)))
 
 
+@pytest.mark.no_cover
 @pytest.mark.jit
 @pytest.mark.parametrize("fenced", [True, False], ids=["fenced", "no fence"])
 @pytest.mark.parametrize("sharpen", [True, False], ids=["sharpened", "by half"])

@@ -120,6 +120,7 @@ class Darts:
         return self.left.pop(0).to_bytes(n, "big")
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("kind", ["paper", "sharp", "town"])
 def test_darts_from_anywhere_hit_each_location_by_its_measure_and_weight(tmp_path: Path, kind: str) -> None:
     """Every column and every height at which the answer changes, against plain searches and exact fractions."""
@@ -164,6 +165,7 @@ def missed(drawn: Rectangles, x: int, dart: int) -> None:
         drawn.draw(x, Darts(dart))
 
 
+@pytest.mark.no_cover
 def test_reports_from_many_places_are_drawn_with_the_chances_of_the_line(stored: dict[str, Any]) -> None:
     elastic = gc.Elastic.open(vectors.FILE)
     places = [i for i in range(elastic.metric.n) if elastic.metric.is_secret(i) and not elastic.metric.fence[i]]

@@ -141,6 +141,7 @@ def random_map(draw: random.Random) -> str:
     return "\n".join(lines)
 
 
+@pytest.mark.no_cover
 @pytest.mark.usefixtures("surveyed")
 @pytest.mark.parametrize(("seed", "most_runs"), [(1, 4_000_000), (2, 4_000_000), (3, 8)])
 def test_a_part_holds_what_of_the_whole_touches_it(
@@ -226,6 +227,7 @@ def copies(folder: Path, count: int) -> Path:
     return path
 
 
+@pytest.mark.no_cover
 def test_what_is_kept_does_not_grow_with_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing of twice the file but the same part of the first copy, and of the rest a bounded number of runs."""
     box = osm.osm_box(helsinki())

@@ -316,6 +316,7 @@ def _known(metric: Any, mechanism: Any) -> tuple[Known, np.random.Generator]:
     return Known(Squares(zones, larger), mechanism, lat, lon), rng
 
 
+@pytest.mark.no_cover
 def test_no_unbiased_estimate_from_some_peoples_reports_is_nearer_to_all_than_the_bound(
     metric: Any, mechanism: Any
 ) -> None:

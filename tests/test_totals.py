@@ -43,6 +43,7 @@ def assert_right(graph: Graph, measure: Any, found: Totals, sources: Any, bound:
         assert float(rest) <= found.most[i] * (1 + 1e-12)
 
 
+@pytest.mark.no_cover
 @settings(max_examples=25 if JIT else 2)
 @given(
     seed=st.integers(0, 2**32 - 1),

@@ -198,6 +198,7 @@ def test_weights_of_a_row_are_those_of_the_whole_table_and_have_a_floor() -> Non
     assert out[6] == 0
 
 
+@pytest.mark.no_cover
 @pytest.mark.jit
 def test_a_million_draws_follow_the_enumerated_law() -> None:
     """False-alarm rate 1e-7 (the toolbox's ALPHA): 343 outcomes, three steps, a habit."""
