@@ -139,6 +139,7 @@ def test_candidates_go_outwards_and_alternate_directions():
         )
 
 
+@pytest.mark.jit  # as plain Python threads take turns
 @pytest.mark.parametrize(("method", "layout"), WAYS)
 def test_the_number_of_threads_changes_nothing(method, layout):
     one = ge.build_metric(small_mass(), method=method, layout=layout, l_top=1.0, workers=1)
