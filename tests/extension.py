@@ -177,7 +177,7 @@ class Visitor:
         self._tell_hidden()
 
     def _tell_hidden(self) -> bool:
-        """Whether there is such a document."""
+        """Tell the document that nobody sees; whether there is one."""
         targets = self._browser.send("Target.getTargets")["targetInfos"]
         for target in (one["targetId"] for one in targets if one["url"] == f"{self.base}/where.html"):
             if self._hidden[0] != target:
@@ -199,7 +199,9 @@ class Visitor:
         # The first who asks opens the document in which the device is asked. It has no place yet, and Chromium would
         # look for one for twenty seconds.
         page = self.open(address)
-        while not self._tell_hidden():
+        for _ in range(500):
+            if self._tell_hidden():
+                break
             page.wait_for_timeout(20)
         page.evaluate("early")
         page.close()
