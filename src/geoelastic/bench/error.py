@@ -8,7 +8,7 @@ places, the one with the least expected distance. Errors in metres; `suburb`: th
 The last rows are for comparison. Two are no mechanisms to use: they say what is left to gain on this metric. One has
 the heights that ln S leads to if edges give up their difference and nothing besides, which leaves no room for heights
 that are not exact; the other uses all of each distance. The very last is even output on the metric without ascent, as
-it was when 0.42 of even output was first reached: since then that has come nearer too.
+it was when 0.42 of even output was first spoken of: since then that has come nearer too.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def run(*, tell: Tell = quiet, side: int = 750) -> dict[str, Any]:
     places = np.sort(places_by_mass(metric, _PLACES, seed=7))
     density = metric.mass[places] / metric.locations.area_cells[places]
     suburb = density <= np.median(density)
-    #: Errors of the places and what the adversary is off by, by output.
+    # errors of the places and what the adversary is off by, by output
     found: dict[str, tuple[FloatArray, float | None]] = {}
     for output in OUTPUTS:
         tell(output, of=len(OUTPUTS) + 2)
