@@ -197,6 +197,8 @@ def accepted() -> Iterator[tuple[str, bytes]]:
     yield "two edges of one pair", PAPER.changed(edge_i=[0, 0, *range(1, 15)], edge_j=[1, *range(1, 16)],
                                                  edge_level=[5] + [900] * 15).bytes()  # fmt: skip
     yield "no edges", PAPER.changed(edge_i=[], edge_j=[], edge_level=[]).bytes()
+    for slack in (1, 10, 10.0, 24):
+        yield f"slack {slack!r}", SHARP.changed("relief.slack", slack).bytes()
     yield "largest heights", sharp(PLAIN).changed(height=[2**24] * 16).bytes()
     yield "certificate and info of any kind", PLAIN.changed("info", {"a": [1, {"b": None}], "ratio": "x"}).changed(
         "certificate", {"ok": 5, "ratio": [], "graph_sha256": 7}).bytes()  # fmt: skip
@@ -297,6 +299,8 @@ def bad_reliefs() -> Iterator[tuple[str, bytes]]:
                         ("relief.made_for", "G" * 64), ("relief.certificate", []), ("relief.more", 1)):  # fmt: skip
         yield f"{path} = {value!r}", SHARP.changed(path, value).bytes()
     yield "no relief.output", SHARP.changed("relief.output", drop=True).bytes()
+    for slack in (0, 25, -7, 7.5, 2**32 + 7, "7", None, True, [7]):
+        yield f"relief.slack {slack!r}", SHARP.changed("relief.slack", slack).bytes()
     for height in (-1, 2**24 + 1, 2**32 + 50, 2**52):
         yield f"height {height}", SHARP.changed(height=[height] + [0] * 15).bytes()
 

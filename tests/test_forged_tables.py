@@ -31,7 +31,7 @@ from geoelastic.fences import cells_to_shape, disc
 from geoelastic.judge import verify
 from geoelastic.metric.measures import measure_digest
 from geoelastic.metric.metric_file import metric_from_parts, metric_to_parts
-from geoelastic.metric.relief import Relief
+from geoelastic.metric.relief import COARSE, FINE, Relief
 from geoelastic.store import container_bytes
 from geoelastic.tiles import InlineEngine
 from geoelastic.tiles.decode_tiles import require_content
@@ -60,7 +60,8 @@ def metric_of(kind: str) -> Any:
         road = {"road": shapely.LineString([(-150, 10), (0, 20), (150, 10)])}
         drawn = context_of(shapely.box(-50, -50, 50, 50), road, [Name(0, 0, 0, "Here")], 400, 400, tolerance_m=0)
         metric = replace(metric, context=drawn)
-    return ge.sharpen(metric) if "sharp" in kind else metric
+    # with a coarse slack some numbers can be others
+    return ge.sharpen(metric, slack=COARSE if kind == "sharp" else FINE) if "sharp" in kind else metric
 
 
 def outcome(subject: Any) -> str:
@@ -182,7 +183,7 @@ def made_to_fit(root: Path, content: Any) -> Any:
         tile["slope"] = tile["low_slope"] = 0.0
     found = whole_metric(metric.store, metric.plan, *(metric.files(kind) for kind in ("tile", "edges", "rises")))[1]
     told = content["relief"]
-    relief = Relief(metric.height(window), told["output"], Relief.key(found))
+    relief = Relief(metric.height(window), told["output"], Relief.key(found), slack=told["slack"])
     content["relief"] = told | {"made_for": relief.made_for, "digest": relief.digest}
     whole = Believing(CachedStore(str(root)), content).whole()
     content["identity"] = whole.identity

@@ -21,7 +21,7 @@ from geoelastic.mechanism.sticky import Sticky
 from geoelastic.metric import resharpen as resharpen_module
 from geoelastic.metric import sharpen as sharpen_module
 from geoelastic.metric.measures import output_measure
-from geoelastic.metric.relief import Relief, lowered
+from geoelastic.metric.relief import COARSE, FINE, MOST_SLACK, Relief, lowered
 from geoelastic.metric.sharpen import sharpen
 from geoelastic.metric.verify_relief import check_relief
 from maps import PARIS, small_mass, small_metric
@@ -118,6 +118,48 @@ def test_heights_that_are_wrong_by_a_little_are_found(city, sharp):
     assert sum(exact != checked for exact, checked in said) <= 1
 
 
+def test_a_slack_that_is_less_than_heights_were_found_for_is_found(city):
+    """A file may state any slack: heights that are good for a coarse one are over with a finer one, by S as it is, and
+    the check says so; of a coarser one than they were found for it says what is true."""
+    coarse = sharpen(city, slack=COARSE)
+    assert coarse.relief.slack == COARSE
+    tail, tip, weight = city.graph.edges()
+    said = {}
+    for slack in (1, COARSE, MOST_SLACK):
+        stated = replace(coarse, relief=replace(coarse.relief, slack=slack))
+        mechanism = ge.ElasticMechanism(stated)
+        log_total = np.log(weight_totals(mechanism, [mechanism.weights])[:, 0])
+        used = mechanism.reporting.graph.edges()[2] + np.abs(log_total[tail] - log_total[tip]) * 2**13
+        said[slack] = check_relief(stated)["ok"]
+        assert said[slack] <= bool(np.all(used <= weight))
+    assert said[COARSE]
+    assert not said[MOST_SLACK]
+
+
+def test_a_map_that_does_not_settle_with_a_fine_slack_gets_a_coarse_one(city, sharp, monkeypatch):
+    assert sharp.relief.slack == FINE
+    monkeypatch.setattr(sharpen_module, "FINE_PASSES", 8)
+    coarser = sharpen(city)
+    assert coarser.relief.slack == COARSE
+    assert check_relief(coarser)["ok"]
+    assert full_use(coarser) <= 1
+    errors = [ge.ElasticMechanism(one).expected_errors()["mean"].mean() for one in (city, coarser, sharp)]
+    assert errors[0] > 1.1 * errors[1] > 1.1 * errors[2]
+
+
+def test_a_file_states_a_slack_that_is_not_coarse(tmp_path, city, sharp):
+    for one, stated in ((sharpen(city, slack=COARSE), False), (sharp, True)):
+        one.save(tmp_path / "m.geoelastic")
+        save_mechanism(ge.ElasticMechanism(one), tmp_path / "m.geox")
+        assert (b'"slack":10' in (tmp_path / "m.geox").read_bytes()) is stated
+        for name in ("m.geoelastic", "m.geox"):
+            loaded = ge.load(tmp_path / name)
+            assert loaded.relief.slack == one.relief.slack
+            assert loaded.relief.digest == one.relief.digest
+    renamed = replace(sharp.relief, slack=COARSE)
+    assert renamed.digest != sharp.relief.digest  # keyed reports of the two have nothing in common
+
+
 def test_the_heights_do_not_depend_on_the_number_of_threads(city, sharp):
     assert np.array_equal(sharpen(city, workers=1).relief.height, sharp.relief.height)
     assert np.array_equal(sharpen(city, workers=3).relief.height, sharp.relief.height)
@@ -139,7 +181,7 @@ def test_what_lies_beyond_the_searches_is_bounded(strip, output):
     sharp = sharpen(strip, output=output)
     mechanism = ge.ElasticMechanism(sharp, output=output)
     farthest = strip.distances_from(0).max()
-    assert farthest > 3 * sharpen_module.CERTIFY
+    assert farthest > 3 * sharpen_module.CERTIFY_FINE
     totals = weight_totals(mechanism, [mechanism.weights])[:, 0]
     log_total = np.log(totals) * 2**13
     tail, tip, weight = strip.graph.edges()
@@ -159,14 +201,15 @@ def test_the_measure_that_is_sampled_is_the_one_that_is_checked(city, sharp):
     assert not check_relief(sharp, peaked)["ok"]
 
 
-def test_lowered_weights_by_hand(city):
+@pytest.mark.parametrize("slack", [1, 7, 10, 24])
+def test_lowered_weights_by_hand(city, slack):
     rng = np.random.default_rng(3)
     height = rng.integers(0, 4000, city.n).astype(np.int32)
-    low = lowered(city.graph, height)
+    low = lowered(city.graph, height, slack)
     for i in range(0, city.n, 17):
         for a in range(low.start[i], low.start[i + 1]):
             w, slope = int(city.graph.weight[a]), abs(int(height[i]) - int(height[low.index[a]]))
-            assert low.weight[a] == max(0, w - w // 128 - 4 - slope)
+            assert low.weight[a] == max(0, w - w // 2**slack - 4 - slope)
 
 
 def test_noise_falls_and_reports_follow_the_probabilities(city, sharp):
@@ -266,7 +309,7 @@ def test_what_is_far_is_searched_once_when_the_ground_around_a_fence_is_mended(s
     totals, edges_over = sharpen_module.totals_within, sharpen_module.Search.edges_over
 
     def noted(graph, measure, sources, bound, **options):
-        searched.extend(sources if bound == sharpen_module.CERTIFY else ())
+        searched.extend(sources if bound == sharpen_module.CERTIFY_FINE else ())
         return totals(graph, measure, sources, bound, **options)
 
     def over_at_first(search, state, found, among):

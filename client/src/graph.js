@@ -48,12 +48,12 @@ export function raisedGraph({ start, index, weight }, rise) {
   return raised;
 }
 
-/** weight - floor(weight / 2^7) - 4 - |difference of heights|, at least 0: the graph that sharpened reports go by. */
-export function loweredGraph({ start, index, weight: full }, height) {
+/** weight - floor(weight / 2^slack) - 4 - |difference of heights|, at least 0: the graph that sharpened reports go by. */
+export function loweredGraph({ start, index, weight: full }, height, slack) {
   const weight = new Int32Array(index.length);
   for (let i = 0; i + 1 < start.length; i++) {
     for (let a = start[i]; a < start[i + 1]; a++) {
-      weight[a] = Math.max(0, full[a] - (full[a] >> 7) - 4 - Math.abs(height[i] - height[index[a]]));
+      weight[a] = Math.max(0, full[a] - (full[a] >> slack) - 4 - Math.abs(height[i] - height[index[a]]));
     }
   }
   return { start, index, weight };

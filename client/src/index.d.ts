@@ -100,6 +100,8 @@ export class Metric {
   readonly fence: Int32Array;
   /** Of a sharpened map. */
   readonly height?: Float64Array;
+  /** Of a sharpened map: a 2^slack-th of each edge is given up for what heights are not exact. */
+  readonly slack: number;
   /** Of a map that was sharpened before a fence was carved into it: where `sharpen` begins. */
   readonly heightBefore?: Float64Array;
   /** Of a map that a fence was carved into: the locations around which lengths changed. */

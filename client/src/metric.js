@@ -6,7 +6,7 @@ import { readPortable } from "./format.js";
 import { components, conformalGraph, edgeGraph, loweredGraph, raisedGraph, Search, UNREACHABLE } from "./graph.js";
 import { findLeaf, lengthsBetween, neighbourGraph, paintOwner, touchingLeaves, uniformLeaves, unpackLeaves } from "./layout.js";
 import { Projection } from "./projection.js";
-import { requireRises, requireSpread, requireWeights } from "./schema.js";
+import { COARSE_SLACK, requireRises, requireSpread, requireWeights } from "./schema.js";
 
 export const LEVEL_UNITS = 8192;
 export const MASS_UNITS = 2 ** 32;
@@ -125,7 +125,12 @@ export class Metric {
 
   /** The graph by whose distances reports are drawn: the lowered one of a sharpened file. */
   get reportGraph() {
-    return this.height === undefined ? this.graph : loweredGraph(this.graph, this.height);
+    return this.height === undefined ? this.graph : loweredGraph(this.graph, this.height, this.slack);
+  }
+
+  /** Which part of an edge is given up for what heights are not exact: a 2^slack-th. */
+  get slack() {
+    return this.head.relief.slack ?? COARSE_SLACK;
   }
 
   get lTop() {

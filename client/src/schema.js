@@ -45,6 +45,9 @@ const HEADER = {
   arrays: isList(0, 13),
 };
 const RELIEF = { output: isText, made_for: isHash, certificate: isObject };
+/** A 2^slack-th of each edge is given up for what heights are not exact; this one goes without saying. */
+export const COARSE_SLACK = 7;
+const RELIEF_MAY = { slack: isWhole(1, 24) };
 const isStar = isReal(2 ** -10, 2 ** 10);
 const REQUIREMENTS = {
   quadratic: { l_star: isStar }, linear: { l_star: isStar }, step: { level: isReal(0, MAX_LEVEL), mass: isReal(0, MAX_DEMAND) },
@@ -92,7 +95,7 @@ export function requireHeader(head, version) {
   // the only exponents with a guarantee: 1/2 on any map, 1 over certified heights
   if (numerator !== 1 || denominator !== (has("height") ? 1 : 2)) refuse("no guarantee is known for its exponent");
   if (has("height") !== Object.hasOwn(head, "relief")) refuse("heights and 'relief' belong together");
-  if (has("height")) requireKeys("the relief", head.relief, RELIEF);
+  if (has("height")) requireKeys("the relief", head.relief, RELIEF, RELIEF_MAY);
   if (has("place_east") !== has("place_north") || (has("place_east") && !has("scale"))) refuse("places belong together, and to scales");
   if (has("edge_rise") && !has("scale")) refuse("rises belong to scales");
   if (version !== (has("edge_rise") ? 4 : has("place_east") ? 3 : has("height") ? 2 : 1)) refuse("its format is not that of its arrays");

@@ -7,11 +7,16 @@ import { GeoelasticError } from "./errors.js";
 import { Elastic } from "./mechanism.js";
 import { graphKey, LEVEL_UNITS } from "./metric.js";
 import { README, requiredUnits, shortOf } from "./policy.js";
+import { COARSE_SLACK } from "./schema.js";
 import { Crew } from "./workers.js";
 
-/** S is summed exactly to here, and bounded by groups of neighbours to there: on large maps the rest is 0.2 % of S. */
+/**
+ * S is summed exactly to here, and bounded by groups of neighbours to there: on large maps the rest is 0.2 % of S. It is to be less
+ * where edges give up less for what heights are not exact.
+ */
 const NEAR = 11 * LEVEL_UNITS;
 const FAR = 14 * LEVEL_UNITS;
+const FARTHER = 2 * LEVEL_UNITS;
 const TOGETHER = 128;
 const BALLS_A_TASK = 256;
 /** A sum over one location costs about four balls, and one over the whole map as much as a group's. */
@@ -122,11 +127,12 @@ export function mapOf(mechanism) {
   const { metric, weights } = mechanism;
   const { start, index, weight } = metric.graph;
   const sharpened = metric.height !== undefined;
+  const more = sharpened && metric.slack > COARSE_SLACK ? FARTHER : 0;
   return {
-    start, index, weight, low: mechanism.graph.weight, mass: metric.mass, measure: metric.measure, weights, sharpened, near: NEAR,
+    start, index, weight, low: mechanism.graph.weight, mass: metric.mass, measure: metric.measure, weights, sharpened, near: NEAR + more,
     outside: metric.measure.reduce((sum, share, i) => sum + (metric.fence[i] > 0 ? 0 : share), 0),
     table: requiredUnits(metric.head),
-    fall: sharpened ? Float64Array.from({ length: FAR + 1 }, (_, d) => weights[d % weights.length] * 2 ** -Math.floor(d / weights.length)) : new Float64Array(1),
+    fall: sharpened ? Float64Array.from({ length: FAR + more + 1 }, (_, d) => weights[d % weights.length] * 2 ** -Math.floor(d / weights.length)) : new Float64Array(1),
   };
 }
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fresh reports from many places: the chances of `sampler`, a fraction of its search, and other random bits; so it is
-for those of the operating system, which nobody can compare.
+"""Fresh reports from many places: the chances of `sampler`, a fraction of its search and other random bits: only
+for those of the operating system, which nobody compares.
 
 Locations lie in blocks, and each block under a rectangle: as wide as its measure, as high as the weight that the
 nearest of it could have. A dart thrown below all rectangles falls on a location, at some height. If that is below the

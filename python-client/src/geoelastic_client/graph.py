@@ -59,9 +59,9 @@ def conformal_edges(pairs: Pairs, spans: list[int], scale: list[int], rise: list
     return tails, tips, lengths
 
 
-def lowered(edges: Edges, height: list[int]) -> list[int]:
-    """length - floor(length / 2^7) - 4 - |difference of heights|, at least 0: what sharpened reports go by."""
-    less = [w - (w >> 7) - 4 - abs(height[i] - height[j]) for i, j, w in zip(*edges)]
+def lowered(edges: Edges, height: list[int], slack: int) -> list[int]:
+    """length - floor(length / 2^slack) - 4 - |difference of heights|, at least 0: what sharpened reports go by."""
+    less = [w - (w >> slack) - 4 - abs(height[i] - height[j]) for i, j, w in zip(*edges)]
     return [w if w > 0 else 0 for w in less]
 
 

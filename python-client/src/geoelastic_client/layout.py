@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leaves of a layout and the neighbours between them. Whole numbers only: the same as everywhere else, bit for bit."""
+"""Leaves of a layout and the neighbours between them, in whole numbers: the same as everywhere."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class _Around:
 
 def _evens(rows: int, cols: int, owner: list[int], leaves: Leaves) -> dict[int, list[int]]:
     """Leaves in the middle of five by five equal ones, and their neighbours: those around and the knight's moves. A row
-    of bytes is one number: moved by a byte each and laid over each other, five show where five in a row are equal."""
+    of bytes is one number: laid over each other, each moved by a byte, five show where five in a row are equal."""
     size = leaves[2]
     found: dict[int, list[int]] = {}
     for side in set(size):

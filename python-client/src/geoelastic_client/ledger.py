@@ -120,7 +120,7 @@ class Ledger:
         return ledger
 
     def _put(self, row: dict[str, Any], written: int) -> None:
-        """The account in a row of a file; a second one for the same user and mechanism would hide the first."""
+        """The account in a row of a file; a second one of a user and mechanism would hide it."""
         user, name, tags = row["user"], row["mechanism"], row["tags"]
         if not all(isinstance(text, str) for text in (user, name, *tags)) or name in self.users.get(user, {}):
             raise ValueError("names and tags are text, and an account stands once")
@@ -136,7 +136,7 @@ class Ledger:
         self.users.setdefault(user, {})[name] = account
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the ledger: the old file or the new one, never half of each, for its owner's eyes only."""
+        """Write the ledger whole, for its owner's eyes only."""
         rows = [
             {
                 "user": user, "mechanism": name, "fresh": a.fresh, "repeated": a.repeated, "fenced": a.fenced,

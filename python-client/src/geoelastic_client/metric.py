@@ -143,7 +143,7 @@ def _made(content: bytes) -> tuple[dict[str, Any], dict[str, array[int]]]:
     if "height" in given:
         if head["relief"]["made_for"] != _relief_key(graph, given["mass"], fence):
             raise FileError("the heights were made for another map")
-        less = lowered(edges, given["height"])
+        less = lowered(edges, given["height"], head["relief"]["slack"])
         low = laid_out(arcs, less, less)
     values = {
         "row": leaves[0], "col": leaves[1], "size": leaves[2], "owner": owner, "fence": fence, "low": low,

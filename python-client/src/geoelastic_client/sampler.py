@@ -20,7 +20,7 @@ _REST = 4
 
 
 class Line:
-    """The line of one source, as far as it is known. `total`: the measure of all that can be reached from it."""
+    """The line of one source, as far as it is known. `total`: the measure of all that it reaches."""
 
     def __init__(self, graph: Graph, measure: list[int], weights: list[int], source: int, total: int) -> None:
         self._measure, self._weights, self._left = measure, weights, total

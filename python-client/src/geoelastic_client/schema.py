@@ -100,7 +100,7 @@ def _is_one_of(*known: str) -> Test:
 
 
 def _is_text(value: Any) -> bool:
-    # counted as UTF-16 does, since that is what other clients count
+    # as UTF-16 counts
     return isinstance(value, str) and len(value.encode("utf-16-le")) <= 2 * _TEXT
 
 
@@ -126,7 +126,7 @@ _HEADER: dict[str, Test] = {
     "frame_cells": _is_whole(0, _SIDE), "certificate": _is_object, "info": _is_object, "output": _is_text,
     "exponent": _is_list(2, 2), "sticky": _is_text, "arrays": _is_list(0, 13),
 }  # fmt: skip
-_RELIEF: dict[str, Test] = {"output": _is_text, "made_for": _is_hash, "certificate": _is_object}
+_RELIEF = {"output": _is_text, "made_for": _is_hash, "certificate": _is_object, "slack": _is_whole(1, 24)}
 _REQUIREMENTS: dict[str, dict[str, Test]] = {
     "quadratic": {"l_star": _is_star},
     "linear": {"l_star": _is_star},
@@ -135,11 +135,11 @@ _REQUIREMENTS: dict[str, dict[str, Test]] = {
 }
 
 
-def _require_keys(what: str, value: Any, tests: dict[str, Test], may: tuple[str, ...] = ()) -> None:
-    """Exactly these keys (and perhaps those of `may`), each as its test asks."""
+def _require_keys(what: str, value: Any, tests: dict[str, Test]) -> None:
+    """Exactly these keys, each as its test asks."""
     if not isinstance(value, dict):
         raise refuse(f"{what} must be an object")
-    if not set(value) <= {*tests, *may}:
+    if not set(value) <= set(tests):
         raise refuse(f"{what} has an entry that is not known")
     for key, test in tests.items():
         if key not in value or not test(value[key]):
@@ -147,8 +147,9 @@ def _require_keys(what: str, value: Any, tests: dict[str, Test], may: tuple[str,
 
 
 def require_header(head: Any, version: int) -> None:
-    """Refuse a header that says what no file says; whole numbers become `int`. `version` is the byte before it."""
-    _require_keys("the header", head, _HEADER, ("relief",))
+    """Refuse a header that no file has; whole numbers become `int`. `version` is the byte before it."""
+    sharp = isinstance(head, dict) and "relief" in head
+    _require_keys("the header", head, {**_HEADER, "relief": _is_object} if sharp else _HEADER)
     grid = head["grid"]
     _require_keys("the grid", grid, _GRID)
     for where, key in ((grid, "rows"), (grid, "cols"), (head, "frame_cells")):
@@ -175,7 +176,9 @@ def _require_kinds(head: dict[str, Any], counts: dict[str, int], version: int) -
     if heights != ("relief" in head):
         raise refuse("heights and 'relief' belong together")
     if heights:
-        _require_keys("the relief", head["relief"], _RELIEF)
+        relief = head["relief"] = {"slack": 7, **head["relief"]}
+        _require_keys("the relief", relief, _RELIEF)
+        relief["slack"] = int(relief["slack"])
     if places != ("place_north" in counts) or (places and "scale" not in counts):
         raise refuse("places belong together, and to scales")
     if rises and "scale" not in counts:
@@ -220,11 +223,11 @@ def _require_counts(head: dict[str, Any], counts: dict[str, int]) -> None:
         raise refuse("scales belong to a conformal metric")
     edges = {counts.get(name) for name in _BY_EDGE}
     if len(edges) != 1 or (edges == {None}) != ("scale" in counts):
-        raise refuse("a metric has either scales or edges, with two ends and a level each")
+        raise refuse("a metric has scales, or edges with two ends and a level")
 
 
 def _require_requirement(requirement: dict[str, Any], l_top: float) -> None:
-    """It must ask for something at l_top, and for no more than a map can hold."""
+    """It asks for something at l_top, and for no more than a map holds."""
     kind = requirement.get("kind")
     if not isinstance(kind, str) or kind not in _REQUIREMENTS:
         raise refuse("its requirement is of no known kind")
@@ -234,7 +237,7 @@ def _require_requirement(requirement: dict[str, Any], l_top: float) -> None:
     if kind == "custom":
         _require_rising(requirement["levels"], requirement["masses"], l_top)
     if not _LEAST_DEMAND <= mass_at(requirement, l_top) <= _DEMAND:
-        raise refuse("it asks for no mass at 'l_top', or for more than a map may have")
+        raise refuse("it asks for no mass at 'l_top', or for more than a map has")
 
 
 def _require_rising(levels: list[Any], masses: list[Any], l_top: float) -> None:

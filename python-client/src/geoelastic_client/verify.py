@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A map is checked from its bytes alone: that every secret has its crowd at every level, and that reports keep to the
 distances on every edge. No certificate is believed. Nothing is clever here: one search per place, sums of whole numbers
-without rounding. It takes minutes where compiled code takes seconds."""
+without rounding; minutes where compiled code takes seconds."""
 
 from __future__ import annotations
 

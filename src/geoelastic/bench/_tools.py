@@ -26,6 +26,7 @@ from ..errors import InputError
 from ..mass import Mass, mass_from_quality
 from ..mechanism import ElasticMechanism
 from ..metric import AnyMetric, Metric, build_metric
+from ..metric.totals import in_walking_order
 from ..progress import Bar, progress_bar
 from ..quality import synthetic_quality
 
@@ -91,6 +92,16 @@ def places_by_mass(metric: AnyMetric, count: int, *, seed: int, again: bool = Fa
     rng = np.random.Generator(np.random.PCG64(seed))
     count = count if again else min(count, int(np.count_nonzero(weights)))
     return rng.choice(weights.size, size=count, replace=again, p=weights / weights.sum())
+
+
+def places_at_even_steps(metric: Metric, count: int) -> IntArray:
+    """Locations that can be secrets, at even steps of the mass along the map's curve: every part of the map, and every
+    kind of place, has its share of them, so that means over them leave less to chance than of places that are drawn.
+    Where a location has more than a step of mass it comes more than once."""
+    walk = in_walking_order(metric.locations, metric.graph, metric.secret & (metric.fence == 0))
+    ends = np.cumsum(metric.mass[walk])
+    places: IntArray = walk[np.searchsorted(ends, (np.arange(count) + 0.5) / count * ends[-1])]
+    return places
 
 
 def errors_at(metric: AnyMetric, places: IntArray) -> FloatArray:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Output measures, and sharpened reports: expected error and a Bayesian adversary's, at the same guarantee.
 
-Places are drawn by mass, which is also the adversary's prior; the adversary knows the mechanism and guesses, of these
-places, the one with the least expected distance. Errors in metres; `suburb`: the half of the places with less density.
-`by_chance`: the standard error of `error_to_uniform`, for the places are a sample. `seconds`: what sharpening took.
+Places lie at even steps of the mass along the map's curve. The adversary knows the mechanism and that the place is one
+of every fifth of these, and guesses the one with the least expected distance. Errors in metres; `suburb`: the half of
+the places with less density. `by_chance`: the standard error of `error_to_uniform`, from eighths of the places, each
+spread over all of the map as they are. `seconds`: what sharpening took.
 
 The last rows are for comparison. Two are no mechanisms to use: they say what is left to gain on this metric. One has
 the heights that ln S leads to if edges give up their difference and nothing besides, which leaves no room for heights
@@ -19,19 +20,23 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import FloatArray
+from ..arrays import FloatArray, IntArray
 from ..mechanism import ElasticMechanism
+from ..mechanism.expected_errors import expected_errors
 from ..metric import Metric, build_metric
 from ..metric.graph import Graph
 from ..metric.measures import output_measure
-from ..metric.sharpen import STEP, log_units, sharpen
+from ..metric.resharpen import STEP
+from ..metric.sharpen import log_units, sharpen
 from ..metric.totals import in_walking_order, totals_within
-from ._tools import Tell, markdown, places_by_mass, quiet, synthetic_mass, synthetic_metric, timed, warm_up
-from .limit import errors_all_used
+from ..metric.weights import WHOLE, make_weights
+from ._tools import Tell, markdown, places_at_even_steps, quiet, synthetic_mass, synthetic_metric, timed, warm_up
 
 DEFAULT, FREE, BEFORE = "mass, sharpened", "mass, without slack (no mechanism)", "uniform, without ascent"
 OUTPUTS = ("uniform", "mass^0.5", "mass", "mass^1.5", "mass^2", "mass^3")
-_PLACES = 400
+_PLACES = 2000
+#: The adversary's places are one in so many of them; and what is left to chance is found from so many parts.
+_FEWER, _PARTS = 5, 8
 #: Passes without slack, from heights that were found with it, and how far they look, in levels.
 FREE_PASSES, FREE_LOOK = 4, 6.0
 
@@ -40,19 +45,20 @@ def run(*, tell: Tell = quiet, side: int = 750) -> dict[str, Any]:
     """One row an output measure, one more for reports by mass that are sharpened, and what is left to gain by mass."""
     warm_up()
     metric = synthetic_metric("paris", side, sharpened=False)
-    places = np.sort(places_by_mass(metric, _PLACES, seed=7))
+    places = places_at_even_steps(metric, _PLACES)
     density = metric.mass[places] / metric.locations.area_cells[places]
     suburb = density <= np.median(density)
     # errors of the places and what the adversary is off by, by output
     found: dict[str, tuple[FloatArray, float | None]] = {}
     for output in OUTPUTS:
-        tell(output, of=len(OUTPUTS) + 2)
+        tell(output, of=len(OUTPUTS) + 4)
         found[output] = _measure(metric, places, output)
     tell("sharpening mass")
     sharp = timed(partial(sharpen, metric, output="mass"))
     found[DEFAULT] = _measure(sharp.value, places, "mass")
     for name, one in ((FREE, without_slack(sharp.value)), ("mass, all of each distance (no mechanism)", metric)):
-        found[name] = errors_all_used(metric, places, one.distances_from), None
+        tell(name)
+        found[name] = _all_used(one, places), None
     tell(BEFORE)
     before = build_metric(synthetic_mass("paris", side), ascent=False, sharpen=False)
     found[BEFORE] = _measure(before, places, "uniform")
@@ -88,7 +94,8 @@ def _row(
     means = {"error_m": errors.mean(), "error_city_m": errors[~suburb].mean(), "error_suburb_m": errors[suburb].mean()}
     row: dict[str, Any] = {name: round(float(metres)) for name, metres in means.items()}
     ratio = float(errors.mean() / even.mean())
-    by_chance = float(np.std(errors - ratio * even, ddof=1) / (np.sqrt(even.size) * even.mean()))
+    parts = [errors[k::_PARTS].mean() / even[k::_PARTS].mean() for k in range(_PARTS)]
+    by_chance = float(np.std(parts, ddof=1) / np.sqrt(_PARTS))
     row |= {"error_to_uniform": round(ratio, 3), "by_chance": round(by_chance, 3)}
     if adversary is not None and adversary_even is not None:
         row |= {"adversary_m": round(adversary), "adversary_to_uniform": round(adversary / adversary_even, 3)}
@@ -117,14 +124,19 @@ def _lowered_by(graph: Graph, height: FloatArray) -> Graph:
     return Graph(graph.start, graph.index, np.maximum(np.rint(graph.weight - slope), 0).astype(np.int32))
 
 
+def _all_used(metric: Metric, places: IntArray) -> FloatArray:
+    """Errors at the places of reports by mass and all of each distance, whether or not that is private."""
+    return expected_errors(ElasticMechanism(metric), locations=places, weights=make_weights(WHOLE))["mean"]
+
+
 def _measure(metric: Metric, places: Any, output: str) -> tuple[FloatArray, float]:
-    """Expected errors of the places, and the adversary's expected distance with an even prior over them."""
+    """Expected errors of the places, and the adversary's expected distance with an even prior over fewer of them."""
     mechanism = ElasticMechanism(metric, output=output)
-    channel = np.array([mechanism.probabilities(int(i)) for i in places])
-    errors = np.array([row @ mechanism.distances_m(int(i)) for i, row in zip(places, channel, strict=True)])
-    apart = np.hypot(*(metric.xy[places][:, None] - metric.xy[places][None]).T)
+    few = places[::_FEWER]
+    channel = np.array([mechanism.probabilities(int(i)) for i in few])
+    apart = np.hypot(*(metric.xy[few][:, None] - metric.xy[few][None]).T)
     loss = 0.0
     for first in range(0, metric.n, 4096):
-        posterior = channel[:, first : first + 4096] / len(places)
+        posterior = channel[:, first : first + 4096] / len(few)
         loss += float((apart @ posterior).min(axis=0).sum())
-    return errors, loss
+    return mechanism.expected_errors(locations=places)["mean"], loss

@@ -29,6 +29,7 @@ from ..mass import mass_from_quality
 from ..metric import Metric, build_metric
 from ..metric.measures import output_measure
 from ..metric.metric_file import load as load_metric
+from ..metric.relief import FINE
 from ..metric.sharpen import PASSES, Heights, Search
 from ..progress import progress_bar
 from ..quality import quality_from_osm
@@ -90,7 +91,7 @@ def by_whole_sums(metric: Metric, *, begin: IndexArray | None = None) -> Metric:
     """The metric with heights from the plainest passes there are: all of the map is summed from every location, until
     every edge holds; from flat heights, or at least `FEW` passes from those to `begin` with."""
     bare = replace(metric, relief=None)
-    search = Search(bare, output_measure(bare, "mass"), None)
+    search = Search(bare, output_measure(bare, "mass"), None, FINE)
     state, least = (Heights(np.zeros(bare.n), 0), 0) if begin is None else (Heights(begin.astype(np.float64), 0), FEW)
     with progress_bar(SUMS, 1, show=False) as bar:
         while state.passes < PASSES:

@@ -27,11 +27,12 @@ def expected_errors(
     mechanism: ElasticMechanism,
     *,
     locations: npt.ArrayLike | None = None,
+    weights: Any = None,
     workers: int | None = None,
     progress: bool = False,
 ) -> dict[str, FloatArray]:
     """Expected error in metres, and the quantiles 0.5, 0.9 and 0.95 of the error, for `locations` (default: every
-    secret outside fences).
+    secret outside fences), by the mechanism's own weights unless others are given.
 
     Full sums over every location that can be reported, in double precision (relative error below 1e-9, plus 1e-5 for
     the mean distance between large squares far apart). Returns arrays `location`, `mean`, `q50`, `q90`, `q95`.
@@ -43,7 +44,7 @@ def expected_errors(
         chosen = np.asarray(locations, dtype=np.int32)
     diagonal = float(np.hypot(*metric.grid.shape))
     totals, errors, histogram = _profiles(
-        mechanism, chosen, [mechanism.weights], _BINS, diagonal / _BINS, workers, progress
+        mechanism, chosen, [weights or mechanism.weights], _BINS, diagonal / _BINS, workers, progress
     )
     share = np.cumsum(histogram, axis=1) / totals[:, :1]
     cell_m, width = metric.grid.cell_m, diagonal / _BINS

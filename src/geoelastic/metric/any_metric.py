@@ -43,6 +43,10 @@ class AnyRelief(Protocol):
     def certificate(self) -> dict[str, Any]:
         """What was checked."""
 
+    @property
+    def slack(self) -> int:
+        """Which part of an edge is given up for what heights are not exact: a 2^slack-th."""
+
 
 class AnyMetric(Protocol):
     """A distinguishability metric over the locations of a map."""

@@ -27,7 +27,7 @@ from .cartogram import neighbours_between
 from .conformal import conformal_graph
 from .graph import Graph
 from .metric import Metric
-from .relief import Relief
+from .relief import COARSE, MOST_SLACK, Relief
 
 Columns = Mapping[str, npt.NDArray[Any]]
 
@@ -80,7 +80,7 @@ def decode_metric(manifest: dict[str, Any], columns: Columns) -> Metric:
         scale=numbers["scale"].astype(np.int32) if "scale" in numbers else None, place=place,
         rise=numbers["edge_rise"].astype(np.uint8) if "edge_rise" in numbers else None,
         certificate=manifest["certificate"], info=manifest["info"],
-        relief=Relief(numbers["height"].astype(np.int32), **manifest["relief"]) if "height" in numbers else None,
+        relief=_relief(numbers["height"], manifest["relief"]) if "height" in numbers else None,
     )  # fmt: skip
 
 
@@ -100,11 +100,21 @@ def require_manifest(manifest: Any, *, also: tuple[str, ...] = ()) -> None:
         raise FileError(f"'l_from' must be below 'l_top', got {manifest['l_from']!r} and {l_top!r}")
     _require_requirement(manifest["requirement"], l_top)
     if "relief" in manifest:
-        relief = schema.closed(manifest["relief"], "relief", needs=("output", "made_for", "certificate"))
-        schema.text(relief["output"], "output of the relief")
-        schema.text(relief["made_for"], "made_for", pattern=_HASH)
-        if not isinstance(relief["certificate"], dict):
-            raise FileError("'certificate' of the relief must be an object")
+        require_relief(manifest["relief"])
+
+
+def require_relief(relief: Any, *, also: tuple[str, ...] = ()) -> None:
+    """Refuse what no file states of its heights; `also`: entries of this kind of file."""
+    schema.closed(relief, "relief", needs=("output", "made_for", "certificate", *also), may=("slack",))
+    schema.text(relief["output"], "output of the relief")
+    schema.text(relief["made_for"], "made_for", pattern=_HASH)
+    schema.whole(relief.get("slack", COARSE), "slack", 1, MOST_SLACK)
+    if not isinstance(relief["certificate"], dict):
+        raise FileError("'certificate' of the relief must be an object")
+
+
+def _relief(height: IntArray, told: dict[str, Any]) -> Relief:
+    return Relief(height.astype(np.int32), **(told | {"slack": int(told.get("slack", COARSE))}))
 
 
 def _require_grid(grid: Any) -> tuple[int, int]:

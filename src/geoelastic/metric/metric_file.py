@@ -78,11 +78,8 @@ def metric_to_parts(metric: Metric) -> tuple[dict[str, Any], dict[str, pa.Table]
     if metric.place is not None:
         columns |= {"place_east": metric.place[:, 0], "place_north": metric.place[:, 1]}
     if metric.relief is not None:
-        relief = metric.relief
-        columns["height"] = relief.height
-        manifest["relief"] = {
-            "output": relief.output, "made_for": relief.made_for, "certificate": relief.certificate,
-        }  # fmt: skip
+        columns["height"] = metric.relief.height
+        manifest["relief"] = metric.relief.stated()
     tables = {"locations": table_of(columns)}
     if metric.scale is None:
         tail, tip, weight = metric.graph.edges()

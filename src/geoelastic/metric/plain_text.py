@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """A metric and its reports as plain text, for checkers that share nothing with this program (docs/proof.md).
 
-    geoelastic-dump 2
-    locations N edges M top T sharpened 0|1
+    geoelastic-dump 3
+    locations N edges M top T sharpened 0|1 slack K
     power E star A over J from F last B over K
     required      T + 1 numbers: the mass that a ball of each radius must hold
     location      N lines: mass fence secret height measure
     edge          M lines: location location weight
     end
 
+Of a sharpened map reports go by edges of length w - floor(w / 2^K) - 4 - |difference of heights|, at least 0.
 The requirement is (l / l_star)^E from level F on, with l_star = A / 2^J and l_top = B / 2^K; E = 0: it is none of
 these, and what is required is as the table says. All numbers are whole: levels in units of 2^-13, masses in units of
 2^-32.
@@ -26,6 +27,7 @@ from ..arrays import IntArray
 from ..levels import level_to_units
 from .measures import output_measure
 from .metric import Metric
+from .relief import COARSE
 
 
 def dump_text(metric: Metric, measure: IntArray | None = None) -> Iterator[str]:
@@ -39,8 +41,9 @@ def dump_text(metric: Metric, measure: IntArray | None = None) -> Iterator[str]:
         measure = output_measure(metric, "mass" if relief is None else relief.output)
     height = np.zeros(metric.n, np.int64) if relief is None else relief.height
     locations = np.column_stack([metric.mass_units, metric.fence, metric.secret, height, measure])
-    yield "geoelastic-dump 2\n"
-    yield f"locations {metric.n} edges {tail.size} top {required.size - 1} sharpened {int(relief is not None)}\n"
+    sharp = f"sharpened {int(relief is not None)} slack {COARSE if relief is None else relief.slack}"
+    yield "geoelastic-dump 3\n"
+    yield f"locations {metric.n} edges {tail.size} top {required.size - 1} {sharp}\n"
     yield f"power {asked.power} star {_exact(star)} from {level_to_units(metric.l_from)} last {_exact(metric.l_top)}\n"
     yield "required\n" + _lines(required[:, None])
     yield "location\n" + _lines(locations)

@@ -21,21 +21,27 @@ from ..store.digest import digest
 from .graph import Graph
 from .metric import Metric
 
-#: What an edge gives up besides the difference of heights, so that heights need not be exact: a 2^7th, and four units.
-SLACK_BITS, SLACK_UNITS = 7, 4
+#: What an edge gives up besides the difference of heights, so that heights need not be exact: four units, and a 2^k-th
+#: of its length, k being the `slack` of the relief. With a fine one reports err half a percent less; a coarse one is
+#: found and checked in less time.
+SLACK_UNITS, COARSE, FINE = 4, 7, 10
+#: The most that a file may state: from there on no edge is long enough to give up more than the units.
+MOST_SLACK = 24
 
 
 @dataclass(frozen=True, eq=False)
 class Relief(Locked):
     """Heights in level units, one per location, for the output measure called `output` and for no other.
 
-    `made_for` is `Relief.key` of the metric: on any other map the heights say nothing. `certificate`: what was checked.
+    `made_for` is `Relief.key` of the metric: on any other map the heights say nothing. `slack`: which part of an edge
+    is given up for what heights are not exact (`lowered`). `certificate`: what was checked.
     """
 
     height: IndexArray
     output: str
     made_for: str
     certificate: dict[str, Any] = field(default_factory=dict)
+    slack: int = COARSE
 
     @staticmethod
     def key(metric: Metric) -> str:
@@ -44,8 +50,13 @@ class Relief(Locked):
 
     @property
     def digest(self) -> str:
-        """A name of the heights."""
-        return digest(self.height)[:32]
+        """A name of the heights, and of the slack that goes with them."""
+        return digest(*((self.height,) if self.slack == COARSE else (self.height, self.slack)))[:32]
+
+    def stated(self) -> dict[str, Any]:
+        """What a file says of the heights beside themselves; a coarse slack goes without saying."""
+        said = {"output": self.output, "made_for": self.made_for, "certificate": self.certificate}
+        return said if self.slack == COARSE else said | {"slack": self.slack}
 
     def require_fit(self, metric: Metric) -> None:
         """Refuse heights that were made for another map."""
@@ -53,11 +64,11 @@ class Relief(Locked):
             raise InputError("the relief was made for another metric: sharpen this one again")
 
 
-def lowered(graph: Graph, height: npt.NDArray[Any]) -> Graph:
-    """The graph with weights w - floor(w / 2^7) - 4 - |difference of heights|, at least 0."""
+def lowered(graph: Graph, height: npt.NDArray[Any], slack: int) -> Graph:
+    """The graph with weights w - floor(w / 2^slack) - 4 - |difference of heights|, at least 0."""
     level = height.astype(np.int64)
     slope = np.abs(np.repeat(level, np.diff(graph.start)) - level[graph.index])
-    weight = np.maximum(graph.weight - (graph.weight >> SLACK_BITS) - SLACK_UNITS - slope, 0).astype(np.int32)
+    weight = np.maximum(graph.weight - (graph.weight >> slack) - SLACK_UNITS - slope, 0).astype(np.int32)
     return Graph(graph.start, graph.index, weight)
 
 
@@ -66,7 +77,7 @@ def reporting_metric(metric: Metric) -> Metric:
     if metric.relief is None:
         return metric
     metric.relief.require_fit(metric)
-    graph = lowered(metric.graph, metric.relief.height)
+    graph = lowered(metric.graph, metric.relief.height, metric.relief.slack)
     return replace(
         metric, graph=graph, method="lowered", scale=None, place=None, rise=None, relief=None, certificate={}
     )

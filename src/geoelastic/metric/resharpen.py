@@ -24,7 +24,7 @@ from ..progress import Bar, progress_bar
 from .graph import Graph
 from .measures import output_measure
 from .metric import Metric
-from .sharpen import CERTIFY, STEP, Heights, Search, sharpened
+from .sharpen import Heights, Search, sharpened
 
 #: How far from what changed heights are found again, and how far the passes that find them look, in levels.
 REACH, LOOK = 8.0, 7.0
@@ -32,6 +32,8 @@ REACH, LOOK = 8.0, 7.0
 CORE = 2.0, 6.0
 #: The same around edges that are over in spite of that, and how often it is tried.
 AROUND, AGAIN = (1.0, 3.0), 3
+#: A pass goes this part of the way.
+STEP = 0.7
 #: Edges closer than this are looked at before all others: those that were over lay within 4 levels.
 FIRST = 5.0
 #: Passes before every edge is looked at; each is made where heights moved in the last by more than so many units (an
@@ -48,39 +50,40 @@ def resharpened(
     """
     relief = before.relief
     assert relief is not None
+    slack = relief.slack
     bare = replace(metric, relief=None)
     measure, was = output_measure(bare, relief.output), output_measure(before, relief.output)
-    search = Search(bare, measure, workers)
+    search = Search(bare, measure, workers, slack)
     state = Heights(relief.height[origin].astype(np.float64), 0)
     away = _away(search.lowered(state), _touched(bare, before, origin), REACH)
     away = np.where(bare.fence == 0, away, REACH)
     core, look, near, first = CORE, LOOK, away < REACH, away < FIRST
     with progress_bar("sharpen", _cost(search, near), show=progress) as bar:
-        above = _above(search, Search(replace(before, relief=None), was, workers), before, origin, near, bar)
+        above = _above(search, Search(replace(before, relief=None), was, workers, slack), before, origin, near, bar)
         above -= _log_factor(measure, was[origin])
         for _ in range(1 + AGAIN):
             state = _settle(search, state, near, _offset(above, away, core, near), look, bar)
-            found = search.totals(state, CERTIFY, bar, note="edges around", only=first)
+            found = search.totals(state, search.certify, bar, note="edges around", only=first)
             over = search.edges_over(state, found, first)
             if over.size == 0:
-                found = found.beside(search.totals(state, CERTIFY, bar, note="every edge", only=~first))
+                found = found.beside(search.totals(state, search.certify, bar, note="every edge", only=~first))
                 report, over = search.edge_report(state, found, bar)
                 if report["ok"]:
                     report["passes"] = state.passes
                     return replace(metric, relief=search.relief(state, relief.output, report))
             away = _away(search.lowered(state), over, AROUND[1])
             unseen = (away < AROUND[1]) & (found.near == 0)
-            found = found.beside(search.totals(state, CERTIFY, bar, note="around these", only=unseen))
-            above, core, look = state.height - search.estimate(found), AROUND, CERTIFY
+            found = found.beside(search.totals(state, search.certify, bar, note="around these", only=unseen))
+            above, core, look = state.height - search.estimate(found), AROUND, search.certify
             near = (found.near > 0) & (away < AROUND[1])
             first |= near
-    return sharpened(metric, output=relief.output, near=state.height, workers=workers, progress=progress)
+    return sharpened(metric, output=relief.output, near=state.height, slack=slack, workers=workers, progress=progress)
 
 
 def _cost(search: Search, near: BoolArray) -> float:
     """Of a pass over both maps, of two more (each is smaller than the one before), and of looking at every edge."""
     part = np.count_nonzero(near) / max(near.size, 1)
-    return search.cost((LOOK,) * 4) * part + search.cost((CERTIFY,))
+    return search.cost((LOOK,) * 4) * part + search.cost((search.certify,))
 
 
 def _touched(after: Metric, before: Metric, origin: IntArray) -> IntArray:

@@ -36,19 +36,22 @@ from .any_metric import AnyMetric
 from .graph import Graph
 from .measures import output_measure
 from .metric import Metric
-from .relief import Relief, lowered
+from .relief import COARSE, FINE, Relief, lowered
 from .totals import MARGIN_UNITS, Totals, in_groups, in_walking_order, log_ratio_units, totals_within
 
 #: How far the passes look, in levels, before the first that certifies.
-SEARCH = (4.5,) * 5 + (6.0,) * 4
-#: How far a pass that certifies looks; then, at the ends of edges that need it, these.
-CERTIFY, DEEPER = 10.0, (16.0, 24.0)
-#: A pass moves the heights by this part of the way to the ln S that they lead to; all of it would overshoot.
-STEP = 0.7
+SEARCH = (4.5,) * 6 + (6.0,) * 4 + (8.0,) * 3
+#: How far a pass that certifies looks: the less slack there is, the farther. Then, at the ends of edges that need it,
+#: these.
+CERTIFY, CERTIFY_FINE, DEEPER = 10.0, 12.0, (16.0, 24.0)
+#: A pass moves the heights by this part of the way to the ln S that they lead to, by turns: a short step where all of
+#: the way would overshoot, a long one where a location above its neighbours comes nearer slowly.
+STEPS = 0.6, 1.2
 #: So many of the passes before the first that certifies are made again where a map has changed a little.
 AGAIN = 4
-#: A map where this many passes are not enough has not been met.
-PASSES = 60
+#: A map where so many passes are not enough for a fine slack goes on with a coarse one; more than `PASSES` have never
+#: been asked for.
+FINE_PASSES, PASSES = 24, 60
 
 
 class Heights(NamedTuple):
@@ -60,25 +63,29 @@ class Heights(NamedTuple):
 
 def sharpen(
     metric: AnyMetric, *, output: str = "mass", workers: int | None = None, progress: bool = False,
-    keep: Callable[[Heights], None] | None = None, begin: Heights | None = None,
+    keep: Callable[[Heights], None] | None = None, begin: Heights | None = None, slack: int = FINE,
 ) -> Metric:  # fmt: skip
     """The metric with a relief for `output`, certified on every edge: distances and requirement stay as they are.
 
-    Cost: about ten bounded searches from each location, linear in their number. After each pass the heights go to
-    `keep`; `begin` goes on from such heights. The result is the same for any number of workers.
+    Cost: about fifteen bounded searches from each location, linear in their number. After each pass the heights go to
+    `keep`; `begin` goes on from such heights. `slack`: of the relief, or a coarse one if that does not settle. The
+    result is the same for any number of workers.
     """
     require_able("metric", metric, "whole", "a metric (ge.load reads one from a file)")
     metric = metric.whole()
     if not metric.by_paths:
         raise InputError("only a metric that has a graph can be sharpened")
     bare = replace(metric, relief=None)
-    search = Search(bare, output_measure(bare, output), workers)
+    search = Search(bare, output_measure(bare, output), workers, slack)
     state = Heights(np.zeros(metric.n), 0) if begin is None else begin
-    with progress_bar("sharpen", search.cost((*SEARCH[state.passes :], CERTIFY, CERTIFY)), show=progress) as bar:
+    with progress_bar("sharpen", search.cost((*SEARCH[state.passes :], search.certify)), show=progress) as bar:
         for passes in range(state.passes, PASSES):
-            bound = SEARCH[passes] if passes < len(SEARCH) else CERTIFY
+            if passes >= FINE_PASSES and search.slack != COARSE:
+                search = search.coarser()
+            certify = passes >= len(SEARCH)
+            bound = search.certify if certify else SEARCH[passes]
             found = search.totals(state, bound, bar, note=f"pass {passes + 1}, {bound:g} levels")
-            if bound == CERTIFY:
+            if certify:
                 report = search.edge_report(state, found, bar)[0]
                 if report["ok"]:
                     return replace(metric, relief=search.relief(state, output, report | {"passes": passes + 1}))
@@ -112,7 +119,7 @@ def sharpen_kept(
 
 def sharpened(
     metric: Metric, *, output: str = "mass", near: npt.ArrayLike | None = None, kept: Path | None = None,
-    workers: int | None = None, progress: bool = False,
+    slack: int = FINE, workers: int | None = None, progress: bool = False,
 ) -> Metric:  # fmt: skip
     """The metric sharpened, for those who make one; should the heights not settle it stays as it is, and says so.
 
@@ -123,17 +130,19 @@ def sharpened(
     try:
         if kept is not None:
             return sharpen_kept(metric, kept, output=output, workers=workers, progress=progress)
-        return sharpen(metric, output=output, workers=workers, progress=progress, begin=begin)
+        return sharpen(metric, output=output, workers=workers, progress=progress, begin=begin, slack=slack)
     except CheckError as error:
         warnings.warn(f"not sharpened: {error}", stacklevel=3)
         return metric
 
 
 class Search:
-    """Passes over one metric, which has no relief yet, and measure."""
+    """Passes over one metric, which has no relief yet, and measure, for a relief of this slack. `certify`: how far
+    those that certify look, in levels."""
 
-    def __init__(self, metric: Metric, measure: IntArray, workers: int | None) -> None:
-        self._metric, self._measure, self._workers = metric, measure, workers
+    def __init__(self, metric: Metric, measure: IntArray, workers: int | None, slack: int) -> None:
+        self._metric, self._measure, self._workers, self.slack = metric, measure, workers, slack
+        self.certify = CERTIFY if slack <= COARSE else CERTIFY_FINE
         self._outside = metric.fence == 0
         self._order = in_walking_order(metric.locations, metric.graph, self._outside)
         parts = metric.graph.components
@@ -144,6 +153,12 @@ class Search:
     def cost(self, bounds: tuple[float, ...]) -> float:
         """What passes cost in all: what is within grows like the square of the distance."""
         return sum(bound**2 for bound in bounds) * self._order.size
+
+    def coarser(self) -> Search:
+        """The same for a coarse slack."""
+        other = Search(self._metric, self._measure, self._workers, COARSE)
+        other.follow(self)
+        return other
 
     def follow(self, other: Search) -> None:
         """Count what another search has done as done, for one bar."""
@@ -157,7 +172,7 @@ class Search:
     def lowered(self, state: Heights) -> Graph:
         """The graph that these heights lead to; that of the last heights is kept."""
         if self._low is None or self._low[0] is not state:
-            self._low = state, lowered(self._metric.graph, self.stored(state))
+            self._low = state, lowered(self._metric.graph, self.stored(state), self.slack)
         return self._low[1]
 
     def totals(
@@ -170,7 +185,7 @@ class Search:
         begun = self._passed
         share = Bar(lambda completed, **told: bar.update(begun + bound**2 * completed, note=told["note"] or note))
         self._passed += bound**2 * order.size
-        tail = bound >= CERTIFY if tail is None else tail
+        tail = bound >= self.certify if tail is None else tail
         graph = self.lowered(state)
         return totals_within(graph, self._measure, order, bound, tail=tail, workers=self._workers, bar=share)
 
@@ -180,11 +195,11 @@ class Search:
 
     def moved(self, state: Heights, totals: Totals) -> Heights:
         """The next heights: a step towards the ln S that these lead to."""
-        target = self.estimate(totals)
-        return Heights(state.height + STEP * (target - state.height), state.passes + 1)
+        step = STEPS[state.passes % len(STEPS)]
+        return Heights(state.height + step * (self.estimate(totals) - state.height), state.passes + 1)
 
     def relief(self, state: Heights, output: str, certificate: dict[str, Any]) -> Relief:
-        return Relief(self.stored(state), output, Relief.key(self._metric), certificate)
+        return Relief(self.stored(state), output, Relief.key(self._metric), certificate, self.slack)
 
     def edge_report(self, state: Heights, totals: Totals, bar: Bar) -> tuple[dict[str, Any], IndexArray]:
         """The inequality w' + |ln S(x) - ln S(x')| <= w on every edge of some length outside fences; and the locations

@@ -30,8 +30,9 @@ from .relief import Relief
 from .threads import in_parts
 from .weights import WHOLE, make_weights
 
-#: How far sums go, in levels; farther for the edges that this does not decide.
-REACHES = (10, 16, 24)
+#: How far sums go, in levels; farther for the edges that this does not decide. Where edges give up less than a
+#: 2^`TIGHT`th for what heights are not exact, hardly any is decided at 10.
+REACHES, REACHES_TIGHT, TIGHT = (10, 16, 24), (12, 16, 24), 7
 #: Sums of n terms in double precision are right to n 2^-53; this covers four of them for ten million locations.
 ROUNDING = 1e-8
 #: No two sums that are not 0 differ by a factor of e^100: growth beyond this decides nothing, and would overflow.
@@ -55,7 +56,7 @@ def check_relief(
     measure = output_measure(metric, relief.output) if measure is None else measure
     tail, tip, level = metric.graph.edges()
     rise = np.abs(relief.height[tail].astype(np.int64) - relief.height[tip])
-    used = np.maximum(level - level // 128 - 4 - rise, 0).astype(np.int32)
+    used = np.maximum(level - level // 2**relief.slack - 4 - rise, 0).astype(np.int32)
     graph = kernels.adjacency(metric.n, tail, tip, used)
     # where an edge has no length neither has it in the lowered graph, and S is the same at its ends
     asked = (metric.fence[tail] == 0) & (level > 0)
@@ -64,10 +65,11 @@ def check_relief(
     edges = np.flatnonzero(asked)
     spent = np.full(edges.size, np.inf)
     open_ = np.arange(edges.size)
-    for reach in REACHES:
+    reaches = REACHES if relief.slack <= TIGHT else REACHES_TIGHT
+    for reach in reaches:
         at = edges[open_]
         ends = np.unique(np.concatenate([tail[at], tip[at]])).astype(np.int32)
-        with progress_bar("verify reports", ends.size, show=progress and reach == REACHES[0]) as bar:
+        with progress_bar("verify reports", ends.size, show=progress and reach == reaches[0]) as bar:
             sums = _sums(graph, measure, ends, reach, workers, bar)
         spent[open_], least = _spent(tail[at], tip[at], used[at], sums)
         holds = spent[open_] <= level[at]

@@ -218,7 +218,7 @@ def _certified(
         if sharp.relief is not None:
             height = sharp.relief.height
             content["relief"] = told_of(sharp.relief)
-            low = slopes(window, lowered(whole.graph, height))
+            low = slopes(window, lowered(whole.graph, height, sharp.relief.slack))
             for number, tile in enumerate(tiles):
                 put_table(store, draft.tiling, tiles, number, "heights", {"height": height[window.tile == number]})
                 tile["low_slope"] = min(low[number], _STEEP)

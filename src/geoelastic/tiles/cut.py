@@ -36,7 +36,8 @@ def cut_part(metric: TiledMetric, box: Box) -> Metric:
         rise = carry_rise(rise, window.neighbours, neighbours, kept)
     relief = None
     if metric.relief is not None:  # of another map, but a good beginning for the part's own
-        relief = Relief(metric.height(window)[kept], metric.relief.output, metric.relief.made_for)
+        told = metric.relief
+        relief = Relief(metric.height(window)[kept], told.output, told.made_for, slack=told.slack)
     framed = np.ones(box.shape, bool)
     margin = metric.frame_cells
     framed[max(margin - box.row, 0) : max(metric.grid.rows - margin - box.row, 0),

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ..errors import FileError
 from ..mass.requirement import MAX_LEVEL
-from ..metric.decode import BY_LOCATION, BY_PAIR, LEAST_METRES, MASS, METRES, _require_requirement
+from ..metric.decode import BY_LOCATION, BY_PAIR, LEAST_METRES, MASS, METRES, _require_requirement, require_relief
 from ..store import schema
 
 #: Cells of a side of a map in tiles, and tiles.
@@ -25,7 +25,6 @@ _NEEDS = ("plan", "n", "tiles", "measures", "blocks", "identity", "certificate",
 _PLAN = ("grid", "side", "requirement", "l_from", "l_top", "frame_cells")
 _GRID = ("lat", "lon", "width_m", "height_m", "east_m", "north_m", "cell_m", "rows", "cols")
 _FILES = {"tile": "tiles", "edges": "edges", "cells": "build/cells"}
-_RELIEF = ("output", "made_for", "digest", "certificate")
 _PLACE = (-(2**20), 2**28)
 _TABLES: dict[str, dict[str, tuple[str, int, int]]] = {
     "tiles": {
@@ -97,12 +96,9 @@ def _require_plan(plan: Any) -> tuple[int, int, int]:
 
 
 def _require_relief(relief: Any) -> None:
-    schema.closed(relief, "relief", needs=_RELIEF)
+    require_relief(relief, also=("digest",))
     schema.text(relief["output"], "output", choices=("mass",))
-    schema.text(relief["made_for"], "made_for", pattern="[0-9a-f]{64}")
     schema.text(relief["digest"], "digest", pattern="[0-9a-f]{32}")
-    if not isinstance(relief["certificate"], dict):
-        raise FileError("'certificate' must be an object")
 
 
 def _require_tiles(tiles: list[Any], n: Any, files: Mapping[str, str]) -> None:

@@ -26,7 +26,7 @@ from ..metric.decode import WEIGHT
 from ..metric.graph import Graph
 from ..metric.measures import measure_digest
 from ..metric.part import Blocks, Part
-from ..metric.relief import SLACK_BITS, SLACK_UNITS
+from ..metric.relief import COARSE, SLACK_UNITS
 from .store import Columns
 from .window import centre_or_place, fence_of, misfit, tiles_around
 
@@ -128,6 +128,7 @@ class TiledParts:
         self._told: dict[str, Any] = metric.content["measures"][output]
         self._units = np.array(self._told["block_units"], np.int64)
         self._sharp = metric.relief is not None and metric.relief.output == output
+        self._slack = COARSE if metric.relief is None else metric.relief.slack
         self._slope = min(tile["low_slope" if self._sharp else "slope"] for tile in metric.content["tiles"])
         self._boxes = np.array(metric.content["blocks"], np.float64)
         self._parts: dict[_Key, Part] = {}
@@ -267,7 +268,7 @@ class TiledParts:
             offset, *tiles_around(metric.tiling, chosen), each("edges", "slot"), each("edges", "step"),
             each("rises", "rise") if "rises" in tables else None, number,
             np.concatenate([tile.fence for tile in tiles]) > 0, at, _of(each("tile", "scale"), held),
-            _of(height, held) if self._sharp else np.zeros(0, np.int32), SLACK_BITS, SLACK_UNITS,
+            _of(height, held) if self._sharp else np.zeros(0, np.int32), self._slack, SLACK_UNITS,
         )  # fmt: skip
         if arcs < 0 or slope < self._slope:
             raise misfit(store)

@@ -27,7 +27,7 @@ from ..mass import Mass
 from ..metric.measures import measure_digest, output_measure
 from ..metric.metric import Metric, OfPlaces, People, require_location
 from ..metric.part import Parts
-from ..metric.relief import Relief
+from ..metric.relief import COARSE, Relief
 from ..shown import Shown
 from .cut import box_around, cut_part
 from .folder import files_of, read_context_file, read_manifest, write_manifest
@@ -69,6 +69,11 @@ class TiledRelief:
     made_for: str
     digest: str
     certificate: dict[str, Any] = field(default_factory=dict)
+    slack: int = COARSE
+
+
+def _relief(told: dict[str, Any]) -> TiledRelief:
+    return TiledRelief(**(told | {"slack": int(told.get("slack", COARSE))}))
 
 
 class TiledMetric(AllOfIt, OfPlaces, Shown):
@@ -84,7 +89,7 @@ class TiledMetric(AllOfIt, OfPlaces, Shown):
         self.l_from, self.l_top, self.frame_cells = self.plan.l_from, self.plan.l_top, self.plan.frame_cells
         self.certificate: dict[str, Any] = content["certificate"]
         self.info: dict[str, Any] = content["info"]
-        self.relief = TiledRelief(**content["relief"]) if "relief" in content else None
+        self.relief = _relief(content["relief"]) if "relief" in content else None
         self.opened: set[int] = set()
         self._opened: dict[int, tuple[IndexArray, Columns]] = {}
 
@@ -302,7 +307,7 @@ class TiledMetric(AllOfIt, OfPlaces, Shown):
         metric = replace(metric, certificate=self.certificate, info=self.info, context=self.context)
         if self.relief is not None:
             told = self.relief
-            relief = Relief(self.height(window), told.output, told.made_for, told.certificate)
+            relief = Relief(self.height(window), told.output, told.made_for, told.certificate, told.slack)
             if relief.digest != told.digest:
                 raise misfit(self.store)
             metric = replace(metric, relief=relief)

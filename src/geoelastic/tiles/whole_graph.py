@@ -88,7 +88,7 @@ def find_heights(
         except CheckError as error:
             return {"failed": str(error)}
         assert relief is not None
-        low = slopes(window, lowered(metric.graph, relief.height))
+        low = slopes(window, lowered(metric.graph, relief.height, relief.slack))
         heights = {tile: {"height": relief.height[window.tile == tile]} for tile in tiles}
         done = _write(store, plan, index, {"heights": heights}, {"relief": told_of(relief), "slopes": low})
     store.remove(passes)  # also those of a run that was stopped between its last two steps
@@ -102,10 +102,7 @@ def find_heights(
 
 def told_of(relief: Relief) -> dict[str, Any]:
     """What a manifest says of heights."""
-    return {
-        "output": relief.output, "made_for": relief.made_for, "digest": relief.digest,
-        "certificate": relief.certificate,
-    }  # fmt: skip
+    return relief.stated() | {"digest": relief.digest}
 
 
 def whole_metric(
