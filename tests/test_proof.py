@@ -109,7 +109,7 @@ def test_strangers_files_that_are_read_are_judged_alike() -> None:
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("geoelastic-dump 2", "geoelastic-dump 1"), ("locations", "places"), ("edge\n", "edge\n0x1 "),
+        ("geoelastic-dump 3", "geoelastic-dump 2"), ("locations", "places"), ("edge\n", "edge\n0x1 "),
         ("end\n", ""), ("sharpened 0", "sharpened 2"), ("location\n", "location\n99999999999999999999 "),
         ("edges ", "edges -"), ("top ", "top 99999999999"), ("power 2", "power 3"), ("over ", "over -"),
     ],

@@ -213,13 +213,17 @@ def test_the_strongest_prior_is_taken_that_chance_may_have_put_behind() -> None:
 def test_made_up_truths_are_nearer_to_the_estimate_than_to_the_raw_histogram(
     mechanism: Any, survey: Any, people: int
 ) -> None:
-    """The truth is what people are drawn from. From the 300 people who were drawn from a nearly even truth themselves
-    (seed 2) the estimate is a little farther than the raw histogram: it takes their chance for what it is."""
+    """The truth is what people are drawn from: in a few zones, anyhow, nearly even. A single draw of 300 people may be
+    nearer as it is, by chance: of 30 that were looked at 4 are, 3 of them nearly even; of 3000 people none."""
     rng = np.random.default_rng(people)
-    for seed in range(6):  # in a few zones, anyhow, nearly even
-        truth = rng.dirichlet(np.full(survey.zones.n, (0.2, 1.0, 5.0)[seed % 3]))
-        found = ge.estimate(survey, reports_from(mechanism, survey, truth, people, seed)[:2])
-        assert np.abs(found.shares - truth).sum() <= np.abs(found.raw - truth).sum()
+    for evenness, nearer in ((0.2, 0.8), (1.0, 0.8), (5.0, 1.0)):
+        off = []
+        for seed in range(5):
+            truth = rng.dirichlet(np.full(survey.zones.n, evenness))
+            found = ge.estimate(survey, reports_from(mechanism, survey, truth, people, seed)[:2])
+            off.append([np.abs(spread - truth).sum() for spread in (found.shares, found.raw)])
+        estimate, raw = np.mean(off, axis=0)
+        assert estimate < nearer * raw
 
 
 def test_zones_are_merged_as_if_every_group_had_rows_of_its_own(survey: Any) -> None:

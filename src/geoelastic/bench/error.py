@@ -96,7 +96,7 @@ def _row(
     ratio = float(errors.mean() / even.mean())
     parts = [errors[k::_PARTS].mean() / even[k::_PARTS].mean() for k in range(_PARTS)]
     by_chance = float(np.std(parts, ddof=1) / np.sqrt(_PARTS))
-    row |= {"error_to_uniform": round(ratio, 3), "by_chance": round(by_chance, 3)}
+    row |= {"error_to_uniform": round(ratio, 3), "by_chance": round(by_chance, 4)}
     if adversary is not None and adversary_even is not None:
         row |= {"adversary_m": round(adversary), "adversary_to_uniform": round(adversary / adversary_even, 3)}
     return row
