@@ -11,14 +11,26 @@ import json
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import geoelastic as ge
 from geoelastic.errors import GeoelasticError
 from geoelastic.judge import open_mechanism
-from geoelastic.judge.check import proved_check, verified_parts
+from geoelastic.judge.check import proved_check
 from geoelastic.mass import Custom
 
 VECTORS = Path(__file__).parents[1] / "client" / "test" / "hostile.json"
+
+
+def verified_parts(mechanism: Any) -> dict[str, bool]:
+    """What `verify` says, in the checker's words."""
+    certificate = ge.verify(mechanism)
+    fences = certificate["fences"]
+    return {
+        "graph": fences["leaking_edges"] == 0 and fences["not_closed"] == 0,
+        "requirement": certificate["violations"] == 0,
+        "reports": "relief" not in certificate or bool(certificate["relief"]["ok"]),
+    }
 
 
 def main() -> int:
@@ -36,7 +48,7 @@ def main() -> int:
             if isinstance(mechanism.metric.requirement, Custom):
                 other += 1  # a file keeps the table of such a requirement, not its code
                 continue
-            said, parts = proved_check(mechanism), verified_parts(ge.verify(mechanism))
+            said, parts = proved_check(mechanism), verified_parts(mechanism)
             if any(said[part] != parts[part] for part in parts):
                 differ.append(row["name"])
             good, bad = good + all(parts.values()), bad + (not all(parts.values()))

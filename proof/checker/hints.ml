@@ -142,7 +142,7 @@ let take_down s n ~cap measures =
 (* All hints; [pair] is how far sums are exact, and how far they are bounded. The graphs are the same for all pairs. *)
 let all (m : file) edges =
   let g = graph m.size edges (fun _ _ w -> w) in
-  let low = graph m.size edges (fun u v w -> lower m.heights.(u) m.heights.(v) w) in
+  let low = graph m.size edges (fun u v w -> lower m.slack m.heights.(u) m.heights.(v) w) in
   let near = arcs g and which = edge_numbers g and near_low = arcs low in
   let first = Hashtbl.create 16 in
   for v = m.size - 1 downto 0 do Hashtbl.replace first m.fences.(v) v done;

@@ -38,12 +38,14 @@ let read path =
   let channel = open_in_bin path in
   let text = Fun.protect ~finally:(fun () -> close_in channel) (fun () -> really_input_string channel (in_channel_length channel)) in
   let next = words text in
-  expect next "geoelastic-dump"; expect next "2";
+  expect next "geoelastic-dump"; expect next "3";
   let size = count next "locations" in
   let edge_count = count next "edges" in
   let top = count next "top" in
   let flag what = match named next what with 0 -> false | 1 -> true | n -> bad "'%s' must be 0 or 1, got %d" what n in
   let sharp = flag "sharpened" in
+  let slack = named next "slack" in
+  if slack < 1 || slack > 24 then bad "'slack' must be in [1, 24], got %d" slack;
   let power = named next "power" in
   if power < 0 || power > 2 then bad "'power' must be 0, 1 or 2, got %d" power;
   let star = named next "star" in
@@ -64,7 +66,7 @@ let read path =
   Array.iter (fun ((u, v), w) ->
       if u < 0 || v < 0 || u >= size || v >= size || w < 0 || w > 1 lsl 30 then bad "no edge: %d %d %d" u v w) edges;
   let column k = Array.map (fun row -> row.(k)) rows in
-  ( { Proved.size; edge_count; edge_at = (fun k -> edges.(k)); top; requirement = required; sharp;
+  ( { Proved.size; edge_count; edge_at = (fun k -> edges.(k)); top; requirement = required; sharp; slack;
       masses = column 0; fences = column 1; secret = (fun v -> rows.(v).(2) = 1); heights = column 3; measures = column 4 },
     edges, recipe )
 

@@ -28,6 +28,7 @@ Record file := {
   top : Z;                        (* the requirement is asked for up to this level *)
   requirement : reader;           (* what a ball of each radius must hold *)
   sharp : bool;                   (* reports go by heights with exponent 1, or else with exponent 1/2 *)
+  slack : Z;                      (* a length is lowered by a 2^slack-th of it, and by what heights say *)
   heights : reader;
   measures : reader }.
 
@@ -128,7 +129,7 @@ Fixpoint all_lowered (u : Z) (l low : list (Z * Z)) : bool :=
   match l, low with
   | [], [] => true
   | (v, w) :: l', (v', w') :: low' =>
-      if (v =? v') && (w' =? lower (height m u) (height m v) w) then all_lowered u l' low' else false
+      if (v =? v') && (w' =? lower (slack m) (height m u) (height m v) w) then all_lowered u l' low' else false
   | _, _ => false
   end.
 
@@ -365,7 +366,7 @@ Definition ratio_ok (sx sy : Z * Z * Z) (w low : Z) : bool :=
 Definition edge_holds_ok (s : sums) (k : Z) : bool :=
   let '(u, v, w) := edge_at m k in
   if (fence m u =? 0) && (0 <? w) then
-    let low := lower (height m u) (height m v) w in
+    let low := lower (slack m) (height m u) (height m v) w in
     match PositiveMap.find (Z.to_pos (u + 1)) s, PositiveMap.find (Z.to_pos (v + 1)) s with
     | Some su, Some sv => ratio_ok su sv w low && ratio_ok sv su w low
     | _, _ => false

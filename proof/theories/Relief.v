@@ -1,24 +1,30 @@
 (* SPDX-License-Identifier: Apache-2.0 *)
 (** Sharpened reports: weights with exponent 1 over a lowered graph, certified edge by edge.
 
-    Code: [metric/heights.py] ([lowered]), [mechanism/sharpen.py]; docs/sharpening.md. *)
+    Code: [metric/relief.py] ([lowered]), [metric/sharpen.py]; docs/sharpening.md. *)
 
 From Coq Require Import Reals ZArith List Lra Lia Bool Psatz.
 From Geoelastic Require Import Graph Sums Weights Mechanism.
 Import ListNotations.
 Local Open Scope R_scope.
 
-(** w'(e) = max(0, w - floor(w / 2^7) - 4 - |h(u) - h(v)|). *)
-Definition lower (hu hv w : Z) : Z := Z.max 0 (w - w / 2 ^ 7 - 4 - Z.abs (hu - hv)).
+(** w'(e) = max(0, w - floor(w / 2^slack) - 4 - |h(u) - h(v)|). What follows holds for any slack: of one below 0 the
+    quotient is 0, as that of a division by 0 is in Coq. *)
+Definition lower (slack hu hv w : Z) : Z := Z.max 0 (w - w / 2 ^ slack - 4 - Z.abs (hu - hv)).
 
-Lemma lower_sym hu hv w : lower hu hv w = lower hv hu w.
+Lemma lower_sym slack hu hv w : lower slack hu hv w = lower slack hv hu w.
 Proof. unfold lower. f_equal. lia. Qed.
 
-Lemma lower_le hu hv w : (0 <= w)%Z -> (0 <= lower hu hv w <= w)%Z.
-Proof. intros H. unfold lower. pose proof (Z.div_pos w (2 ^ 7) H ltac:(lia)). lia. Qed.
+Lemma lower_le slack hu hv w : (0 <= w)%Z -> (0 <= lower slack hu hv w <= w)%Z.
+Proof.
+  intros H. unfold lower. assert (0 <= w / 2 ^ slack)%Z; [| lia].
+  destruct (Z.le_gt_cases 0 slack).
+  - apply Z.div_pos; [exact H | now apply Z.pow_pos_nonneg].
+  - rewrite Z.pow_neg_r, Zdiv_0_r by assumption. lia.
+Qed.
 
-Lemma lower_zero hu hv : lower hu hv 0 = 0%Z.
-Proof. unfold lower. rewrite Z.div_0_l by discriminate. lia. Qed.
+Lemma lower_zero slack hu hv : lower slack hu hv 0 = 0%Z.
+Proof. unfold lower. rewrite Zdiv_0_l. lia. Qed.
 
 (** *** Three evaluations are enough: rho -> (Nx + min(e rho, hx)) - m (Ny + rho) is linear on both sides of hx / e *)
 Theorem three_points Nx Ny Rx Ry e m hx lo hi :
@@ -62,9 +68,10 @@ Hypothesis mu_nonneg : forall z, 0 <= mu z.
 
 Variable E : list (V * V * Z).
 Hypothesis E_whole : whole E.
+Variable slack : Z.
 Variable height : V -> Z.
 
-Definition low (u v : V) (w : Z) : Z := lower (height u) (height v) w.
+Definition low (u v : V) (w : Z) : Z := lower slack (height u) (height v) w.
 Definition lowered : list (V * V * Z) := map (fun e => let '(u, v, w) := e in (u, v, low u v w)) E.
 
 Lemma lowered_whole : whole lowered.

@@ -102,7 +102,7 @@ Notation n := (size m).
 
 Definition places : list Z := range n.
 Definition edges : list (Z * Z * Z) := List.map (edge_at m) (range (edge_count m)).
-Definition lowered_edges : list (Z * Z * Z) := lowered Z edges (height m).
+Definition lowered_edges : list (Z * Z * Z) := lowered Z edges (slack m) (height m).
 
 (** Masses and measures are checked to be >= 0 for all places; the model asks it of all numbers. *)
 Definition mass_of (z : Z) : Z := Z.max 0 (mass m z).
@@ -372,14 +372,14 @@ Qed.
 Lemma lowered_near u v w : arc lowered_edges u v w -> 0 <= u < n /\ 0 <= v < n /\ In (v, w) (near_low h u).
 Proof.
   intros A.
-  assert (exists c, arc edges u v c /\ w = lower (height m u) (height m v) c) as [c [B ->]].
+  assert (exists c, arc edges u v c /\ w = lower (slack m) (height m u) (height m v) c) as [c [B ->]].
   { destruct A as [A | A]; apply in_map_iff in A as [[[p q] c] [e I]]; injection e as -> -> <-; exists c;
       (split; [unfold arc; tauto | unfold low; auto using lower_sym]). }
   destruct (arc_range _ _ _ B) as [U V]. repeat split; try lia.
   apply arc_near in B. pose proof (every_spec _ _ Low u U) as L. simpl in L.
   revert L B. generalize (near h u) (near_low h u). induction l as [| [a b] l IH]; intros k L B; [destruct B |].
   destruct k as [| [a' b'] k]; simpl in L; [discriminate |].
-  destruct ((a =? a') && (b' =? lower (height m u) (height m a) b)) eqn:Q; [| discriminate].
+  destruct ((a =? a') && (b' =? lower (slack m) (height m u) (height m a) b)) eqn:Q; [| discriminate].
   apply andb_true_iff in Q as [Q1 Q2]. apply Z.eqb_eq in Q1, Q2. subst.
   destruct B as [[= -> ->] | B]; [left; reflexivity | right; apply IH; auto].
 Qed.
@@ -387,15 +387,15 @@ Qed.
 Lemma near_lowered u v w : 0 <= u < n -> In (v, w) (near_low h u) -> arc lowered_edges u v w.
 Proof.
   intros U I. pose proof (every_spec _ _ Low u U) as L. simpl in L.
-  assert (exists c, In (v, c) (near h u) /\ w = lower (height m u) (height m v) c) as [c [B ->]].
+  assert (exists c, In (v, c) (near h u) /\ w = lower (slack m) (height m u) (height m v) c) as [c [B ->]].
   { revert L I. generalize (near h u) (near_low h u). induction l as [| [a b] l IH]; intros k L I.
     - destruct k; [destruct I | discriminate].
     - destruct k as [| [a' b'] k]; simpl in L; [discriminate |].
-      destruct ((a =? a') && (b' =? lower (height m u) (height m a) b)) eqn:Q; [| discriminate].
+      destruct ((a =? a') && (b' =? lower (slack m) (height m u) (height m a) b)) eqn:Q; [| discriminate].
       apply andb_true_iff in Q as [Q1 Q2]. apply Z.eqb_eq in Q1, Q2. subst.
       destruct I as [[= <- <-] | I]; [exists b; simpl; auto |].
       destruct (IH k L I) as [c [C e]]. exists c; simpl; auto. }
-  apply near_arc in B; [| exact U]. apply (lowered_arc Z edges (height m)) in B. exact B.
+  apply near_arc in B; [| exact U]. apply (lowered_arc Z edges (slack m) (height m)) in B. exact B.
 Qed.
 
 Lemma low_whole : whole lowered_edges.
@@ -492,8 +492,8 @@ End Around.
 Local Open Scope R_scope.
 
 Notation T := (total Z Z.eq_dec places measure_of w_one lowered_edges).
-Notation NN := (N Z Z.eq_dec places measure_of edges (height m) (cap h)).
-Notation RR := (R_ Z Z.eq_dec places measure_of edges (height m) (cap h)).
+Notation NN := (N Z Z.eq_dec places measure_of edges (slack m) (height m) (cap h)).
+Notation RR := (R_ Z Z.eq_dec places measure_of edges (slack m) (height m) (cap h)).
 Notation wc := (ww (cap h)).
 
 Lemma cap_range : (0 <= cap h <= far_cap h)%Z.
@@ -757,7 +757,7 @@ Proof.
   set (far_of := fun v => if (away v =? cap h)%Z then 0 else measure_of v * w_one (cap h)).
   assert (D : forall v, In v (firsts a c) -> away v = cap h \/ (0 <= away v < cap h)%Z).
   { intros v J. destruct (I v J) as [_ [_ [_ M]]]. destruct (cleared_member v M) as [e _]. lia. }
-  assert (beyond : forall v, from_x v = cap h -> near_part Z Z.eq_dec measure_of edges (height m) (cap h) x v = 0).
+  assert (beyond : forall v, from_x v = cap h -> near_part Z Z.eq_dec measure_of edges (slack m) (height m) (cap h) x v = 0).
   { intros v e. unfold near_part. fold lowered_edges. destruct (d' x v) as [q |] eqn:Q; [| reflexivity].
     apply from_x_least in Q. rewrite Z.min_r by lia. ring. }
   assert (near : NN x = sum near_of (firsts a c)).
@@ -773,11 +773,11 @@ Proof.
     - intros v J. destruct (O v J) as [_ M]. apply beyond. unfold from_x. now rewrite M. }
   assert (far : sum far_of (firsts a c) <= RR x).
   { unfold R_. rewrite (rsum_permutation _ _ _ P), sum_app.
-    assert (F0 : forall z, 0 <= far_part Z Z.eq_dec measure_of edges (height m) (cap h) x z).
+    assert (F0 : forall z, 0 <= far_part Z Z.eq_dec measure_of edges (slack m) (height m) (cap h) x z).
     { intros z. unfold far_part. destruct (dist _ _ _ _) as [e |]; [| lra].
       apply Rmult_le_pos; [apply measure_of_nonneg |]. left. apply w_one_lipschitz. lia. }
-    assert (0 <= sum (far_part Z Z.eq_dec measure_of edges (height m) (cap h) x) rest) by (apply sum_nonneg; auto).
-    assert (sum far_of (firsts a c) <= sum (far_part Z Z.eq_dec measure_of edges (height m) (cap h) x) (firsts a c)); [| lra].
+    assert (0 <= sum (far_part Z Z.eq_dec measure_of edges (slack m) (height m) (cap h) x) rest) by (apply sum_nonneg; auto).
+    assert (sum far_of (firsts a c) <= sum (far_part Z Z.eq_dec measure_of edges (slack m) (height m) (cap h) x) (firsts a c)); [| lra].
     apply sum_le. intros v J. destruct (I v J) as [_ [_ [_ M]]]. unfold far_of.
     destruct (Z.eqb_spec (away v) (cap h)) as [e | N]; [apply F0 |].
     destruct (D v J) as [e | B]; [contradiction |]. unfold far_part. fold lowered_edges.
@@ -850,7 +850,7 @@ Proof.
   assert (E1 : zsum (fun z => if fence m z =? 0 then measure m z else 0)%Z (firsts a (count a)) = t).
   { rewrite Ht. apply zsum_ext. intros v J. destruct (I v J) as [_ [-> _]]. reflexivity. }
   rewrite E1.
-  assert (B1 : sum (far_part Z Z.eq_dec measure_of edges (height m) (cap h) x) (firsts a (count a)) <= 4 * IZR (s + t)).
+  assert (B1 : sum (far_part Z Z.eq_dec measure_of edges (slack m) (height m) (cap h) x) (firsts a (count a)) <= 4 * IZR (s + t)).
   { rewrite Hs, Ht. clear - I G W CR lower_bound. revert I. generalize (firsts a (count a)).
     induction l as [| v l IH]; intros I; [simpl; lra |].
     specialize (IH (fun u U => I u (or_intror U))). destruct (I v (or_introl eq_refl)) as [V [_ [B Mv]]].
@@ -861,19 +861,19 @@ Proof.
     change (sum ?f (v :: l)) with (f v + sum f l). unfold far_item at 1. rewrite !plus_IZR, !mult_IZR. rewrite plus_IZR in IH.
     apply IZR_le in m0. apply IZR_le in w0.
     set (mu := IZR (measure m v)) in *. set (p := IZR (ww (Z.max (reach a v) (cap h)))) in *.
-    assert (far_part Z Z.eq_dec measure_of edges (height m) (cap h) x v <= mu * (4 * (p + 1))); [| lra].
+    assert (far_part Z Z.eq_dec measure_of edges (slack m) (height m) (cap h) x v <= mu * (4 * (p + 1))); [| lra].
     unfold far_part. fold lowered_edges. destruct (d' x v) as [q |] eqn:Q.
     - rewrite e. apply Rmult_le_compat_l; [exact m0 |]. apply Rle_trans with (2 := qb).
       apply (lipschitz_decreasing _ _ w_one_lipschitz). apply lower_bound in Q. unfold potential in Q. rewrite Mv in Q. lia.
     - apply Rmult_le_pos; lra. }
-  assert (B2 : sum (far_part Z Z.eq_dec measure_of edges (height m) (cap h) x) rest <=
+  assert (B2 : sum (far_part Z Z.eq_dec measure_of edges (slack m) (height m) (cap h) x) rest <=
     4 * (IZR (zsum (fun z => if fence m z =? 0 then measure m z else 0)%Z rest) * (IZR (ww (far_cap h)) + 1))).
   { clear - O G W CR lower_bound same. revert O. generalize rest. induction rest0 as [| v l IH]; intros O; [simpl; lra |].
     specialize (IH (fun u U => O u (or_intror U))). destruct (O v (or_introl eq_refl)) as [V Mv].
     destruct (measure_in v V) as [e m0]. destruct (quarter (far_cap h) ltac:(lia)) as [[_ qb] w0].
     change (zsum ?f (v :: l)) with (f v + zsum f l)%Z. change (sum ?f (v :: l)) with (f v + sum f l). cbv beta.
     rewrite plus_IZR. apply IZR_le in m0. apply IZR_le in w0.
-    assert (far_part Z Z.eq_dec measure_of edges (height m) (cap h) x v <=
+    assert (far_part Z Z.eq_dec measure_of edges (slack m) (height m) (cap h) x v <=
       4 * (IZR (if fence m v =? 0 then measure m v else 0)%Z * (IZR (ww (far_cap h)) + 1))); [| lra].
     unfold far_part. fold lowered_edges. destruct (d' x v) as [q |] eqn:Q.
     - rewrite (same v q Q). simpl. rewrite e.
@@ -1085,7 +1085,7 @@ Qed.
 (** *** The inequality holds on every edge *)
 Theorem edges_sound t : all_known t -> every (edge_count m) (edge_holds_ok m h t) = true ->
   forall u v w, In (u, v, w) edges -> fence m u = 0%Z -> (0 < w)%Z ->
-  edge_holds Z Z.eq_dec places measure_of edges (height m) u v w.
+  edge_holds Z Z.eq_dec places measure_of edges (slack m) (height m) u v w.
 Proof.
   intros K H u v w I Fu w0. pose proof I as J. apply edges_in in J as [k [B e]].
   pose proof (every_spec _ _ H k B) as Q. unfold edge_holds_ok in Q. rewrite e, Fu in Q.
@@ -1095,14 +1095,14 @@ Proof.
   apply andb_true_iff in Q as [Q1 Q2].
   destruct (edge_fact _ _ _ I) as [U [V _]].
   apply K in Su; [| lia]. apply K in Sv; [| lia].
-  pose proof (lower_le (height m u) (height m v) w ltac:(lia)) as L.
+  pose proof (lower_le (slack m) (height m u) (height m v) w ltac:(lia)) as L.
   assert (A : arc edges u v w) by now left. assert (A' : arc edges v u w) by now right.
-  pose proof (far_step Z Z.eq_dec places measure_of measure_of_nonneg edges edges_whole (height m) (cap h) (proj1 cap_range) _ _ _ A) as F1.
-  pose proof (far_step Z Z.eq_dec places measure_of measure_of_nonneg edges edges_whole (height m) (cap h) (proj1 cap_range) _ _ _ A') as F2.
-  assert (S : low Z (height m) v u w = lower (height m u) (height m v) w) by (unfold low; apply lower_sym).
+  pose proof (far_step Z Z.eq_dec places measure_of measure_of_nonneg edges edges_whole (slack m) (height m) (cap h) (proj1 cap_range) _ _ _ A) as F1.
+  pose proof (far_step Z Z.eq_dec places measure_of measure_of_nonneg edges edges_whole (slack m) (height m) (cap h) (proj1 cap_range) _ _ _ A') as F2.
+  assert (S : low Z (slack m) (height m) v u w = lower (slack m) (height m u) (height m v) w) by (unfold low; apply lower_sym).
   rewrite S in F2. unfold low in F1.
   pose proof (ratio_sound _ _ _ _ _ _ Su Sv L F1 Q1) as R1. pose proof (ratio_sound _ _ _ _ _ _ Sv Su L F2 Q2) as R2.
-  unfold edge_holds, low. fold lowered_edges. set (l := lower (height m u) (height m v) w) in *.
+  unfold edge_holds, low. fold lowered_edges. set (l := lower (slack m) (height m u) (height m v) w) in *.
   assert (P : exp (level w) = exp (level l) * exp (level (w - l))).
   { rewrite <- exp_plus, <- level_plus. do 2 f_equal. lia. }
   rewrite P, !Rmult_assoc. split; apply Rmult_le_compat_l; auto; left; apply exp_pos.

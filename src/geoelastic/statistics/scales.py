@@ -29,7 +29,7 @@ STRENGTHS = (30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03)
 #: Shifts of the trees, as parts of the map: no two share a border at any scale.
 _SHIFTS = ((0.0, 0.0), (0.618, 0.482), (0.236, 0.964), (0.854, 0.446))
 #: A fit ends when a step moves less than this share of people, or after so many steps; a trial is shorter.
-_STILL, _MOST_STEPS, _TRIAL_STEPS = 2e-4, 300, 40
+_STILL, _MOST_STEPS, _TRIAL_STEPS = 2e-4, 300, 150
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,15 +124,16 @@ def _trials(
     matrix: Any, by_part: FloatArray, counts: FloatArray, scales: Scales
 ) -> tuple[FloatArray, dict[tuple[str, float], FloatArray]]:
     """People who were left out, and by guess and strength the log-likelihood of each kind of them from all others; the
-    strength falls until the sum does."""
+    strength falls until the sum does. Each begins at the guess, as the fit itself will: going on from where a stronger
+    one ended, a weak one would be judged by the steps of all before it as well."""
     usable = (by_part.sum(axis=1) > 0) & (by_part.sum(axis=1) < counts.sum())
     left_out, rest = by_part[usable], counts - by_part[usable]
     one = Scales(scales.trees[:1] * len(rest), scales.guesses)
     found: dict[tuple[str, float], FloatArray] = {}
     for name, guess in scales.guesses.items():
-        shares, before = np.tile(guess, (len(rest), 1)), -np.inf
+        start, before = np.tile(guess, (len(rest), 1)), -np.inf
         for strength in STRENGTHS:
-            shares, _ = _ascent(matrix, rest, shares, one, name, strength, _TRIAL_STEPS)
+            shares, _ = _ascent(matrix, rest, start, one, name, strength, _TRIAL_STEPS)
             logs = found[name, strength] = np.log(_predicted(shares, matrix))
             score = float((left_out * logs).sum())
             if score <= before:
