@@ -39,8 +39,9 @@ from .metric import Metric
 from .relief import COARSE, FINE, Relief, lowered
 from .totals import MARGIN_UNITS, Totals, in_groups, in_walking_order, log_ratio_units, totals_within
 
-#: How far the passes look, in levels, before the first that certifies.
-SEARCH = (4.5,) * 6 + (6.0,) * 4 + (8.0,) * 3
+#: How far the passes look, in levels, before the first that certifies: what is beyond is only estimated, so the last
+#: are to see nearly as much as that one does.
+SEARCH = (4.5,) * 6 + (6.0,) * 4 + (8.0,) * 2 + (10.0,) * 2
 #: How far a pass that certifies looks: the less slack there is, the farther. Then, at the ends of edges that need it,
 #: these.
 CERTIFY, CERTIFY_FINE, DEEPER = 10.0, 12.0, (16.0, 24.0)
