@@ -130,7 +130,7 @@ export class Metric {
 
   /** Which part of an edge is given up for what heights are not exact: a 2^slack-th. */
   get slack() {
-    return this.head.relief.slack ?? COARSE_SLACK;
+    return this.head.relief?.slack ?? COARSE_SLACK;
   }
 
   get lTop() {
